@@ -60,9 +60,9 @@ def main(arguments: list[str]) -> int:
         return 0
     built = LIBRARY.with_name("libloam-tm.abi")
     dump(built)
-    if found := differences(PROMISED, built):
+    if report := differences(PROMISED, built):
         print(
-            f"{found}\nerror: the C interface is not what packaging/abi promises; programs that are linked with it would break"
+            f"{report}\nerror: the C interface is not what packaging/abi promises; programs that are linked with it would break"
         )
         return 1
     print("the C interface is what packaging/abi promises")

@@ -62,8 +62,8 @@ def made_at() -> datetime:
     if "SOURCE_DATE_EPOCH" in os.environ:
         return datetime.fromtimestamp(float(os.environ["SOURCE_DATE_EPOCH"]), UTC)
     command = ["git", "-C", str(ROOT), "show", "-s", "--format=%ct", "HEAD"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    return datetime.fromtimestamp(float(told), UTC) if told.isdigit() else datetime.now(UTC)
+    seconds = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return datetime.fromtimestamp(float(seconds), UTC) if seconds.isdigit() else datetime.now(UTC)
 
 
 def source(out: Path) -> Path:

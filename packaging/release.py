@@ -99,7 +99,7 @@ def attempts(wheel: str) -> dict[str, str]:
 
 def tried(out: Path, suite: str) -> dict[str, str]:
     """What went wrong with each part in an empty Debian; "" where nothing did. raises: roots.RootError"""
-    found = {}
+    problems = {}
     (wheel,) = (file.name for file in out.glob("*.whl"))
     with (
         tempfile.TemporaryDirectory(prefix="loam-root-", ignore_cleanup_errors=True) as folder,
@@ -109,19 +109,19 @@ def tried(out: Path, suite: str) -> dict[str, str]:
         for part, command in attempts(wheel).items():
             try:
                 root.run("sh", "-c", command, seconds=1800)
-                found[part] = ""
+                problems[part] = ""
             except (roots.RootError, subprocess.TimeoutExpired) as problem:
-                found[part] = str(problem)
-    return found
+                problems[part] = str(problem)
+    return problems
 
 
 def check_committed() -> None:
     """Ends the program where the tree is not what is committed."""
-    told = subprocess.run(
+    done = subprocess.run(
         ["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, text=True, check=False
     )
-    if told.returncode != 0 or told.stdout:
-        what = told.stdout.splitlines()[0] if told.stdout else told.stderr.strip()
+    if done.returncode != 0 or done.stdout:
+        what = done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()
         _refuse(f"{ROOT}: is not what is committed ({what}); commit first")
 
 

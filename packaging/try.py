@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     if why := lacking():
         print(f"error: {why}", file=sys.stderr)
         return 2
-    told, failed = [], False
+    lines, failed = [], False
     with tempfile.TemporaryDirectory(prefix="loam-root-", ignore_cleanup_errors=True) as temporary:
         try:
             with roots.made(asked.root or Path(temporary), asked.suite) as root:
@@ -69,11 +69,11 @@ def main(arguments: list[str]) -> int:
                     status = root.show(*shlex.split(command), inside=PLACE)
                     failed |= status != 0
                     outcome = "passed" if status == 0 else f"failed with status {status}"
-                    told.append(f"{roots.SUITES[asked.suite]}: {command}: {outcome}, {time.monotonic() - begun:.0f} s")
+                    lines.append(f"{roots.SUITES[asked.suite]}: {command}: {outcome}, {time.monotonic() - begun:.0f} s")
         except roots.RootError as problem:
             print(f"error: {problem}", file=sys.stderr)
             return 2
-    print("\n".join(told))
+    print("\n".join(lines))
     return 1 if failed else 0
 
 

@@ -64,8 +64,8 @@ class Connection:
             while self.take(self.chunk() + 2) > 2:
                 pass
         else:
-            found = LENGTH.search(head)
-            self.take(int(found[1]) if found else 0)
+            match = LENGTH.search(head)
+            self.take(int(match[1]) if match else 0)
         if b"onnection: close" in head and self.socket is not None:
             self.socket.close()
             self.socket = None
@@ -74,12 +74,12 @@ class Connection:
 def main(port: int, requests: int, connections: int, depth: int, paths: list[str]) -> None:
     lines = "GET {} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nUser-Agent: load\r\n\r\n"
     turn = itertools.cycle([lines.format(path).encode() for path in paths])
-    found = [Connection(port) for _ in range(connections)]
+    clients = [Connection(port) for _ in range(connections)]
     done, began = 0, time.monotonic()
     while done < requests:
-        for one in found:
+        for one in clients:
             one.send(b"".join(next(turn) for _ in range(depth)))
-        for one in found:
+        for one in clients:
             for _ in range(depth):
                 one.answer()
         done += depth * connections

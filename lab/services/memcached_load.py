@@ -33,19 +33,19 @@ def made(draw: random.Random, *, write: bool) -> tuple[bytes, int]:
 def main(port: int, requests: int, connections: int, *, write: bool) -> None:
     draw = random.Random(1)
     batches = [made(draw, write=write) for _ in range(200)]
-    found = []
+    sockets = []
     for _ in range(connections):
-        found.append(socket.create_connection(("127.0.0.1", port)))
-        found[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sockets.append(socket.create_connection(("127.0.0.1", port)))
+        sockets[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     done, turn, began = 0, 0, time.monotonic()
     while done < requests:
         expected = []
-        for one in found:
+        for one in sockets:
             data, reads = batches[turn % len(batches)]
             turn += 1
             one.sendall(data)
             expected.append(reads)
-        for one, reads in zip(found, expected, strict=True):
+        for one, reads in zip(sockets, expected, strict=True):
             ends, tail = 0, b""
             while ends < reads:
                 data = one.recv(1 << 18)

@@ -96,14 +96,20 @@ def environment(part: str) -> dict[str, str]:
     return {**own, "LOAM_FUZZ_GUARDED": "1"} if part == "guarded" else own
 
 
-def fuzz(program: Path, part: str, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
-    """Run for so long, or until something is found: its input is left in `found`.
+def fuzz(program: Path, part: str, seconds: int, corpora: list[Path], artifacts: Path) -> tuple[bool, str, float]:
+    """Run for so long, or until something is artifacts: its input is left in `artifacts`.
 
     returns: whether nothing was found, what was said, and after how many seconds
     """
-    for folder in (found, corpora[0]):
+    for folder in (artifacts, corpora[0]):
         folder.mkdir(parents=True, exist_ok=True)
-    command = [str(program), *LIBFUZZER, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", *map(str, corpora)]
+    command = [
+        str(program),
+        *LIBFUZZER,
+        f"-max_total_time={seconds}",
+        f"-artifact_prefix={artifacts}/",
+        *map(str, corpora),
+    ]
     begun = time.monotonic()
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
@@ -115,29 +121,29 @@ def fuzz(program: Path, part: str, seconds: int, corpora: list[Path], found: Pat
 def as_it_is(program: Path, part: str, seconds: int) -> bool:
     """Fuzz a part of the tree. Whether it held."""
     seeds = [SEEDS] if part in SEEDED else []
-    good, said, elapsed_s = fuzz(program, part, seconds, [BUILD / "corpus" / part, *seeds], BUILD / "found" / part)
-    counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
-    covered = re.findall(r"cov: (\d+)", said)[-1:]
+    good, output, elapsed_s = fuzz(program, part, seconds, [BUILD / "corpus" / part, *seeds], BUILD / "found" / part)
+    counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", output))
+    covered = re.findall(r"cov: (\d+)", output)[-1:]
     print(f"{'ok      ' if good else 'FAILED  '}{NAMES[part]} as it is: {counts.get('number_of_executed_units', '?')} inputs "
           f"in {elapsed_s:.0f} s, {counts.get('new_units_added', '?')} new ones kept, {' '.join(covered) or '?'} edges reached",
           flush=True)  # fmt: skip
     if not good:
-        print(said[-3000:], flush=True)
+        print(output[-3000:], flush=True)
     return good
 
 
 def planted(clang: tuple[str, str], names: Sequence[str], seconds: int) -> list[bool]:
     """Fuzz parts with a fault each, without the seeds, which would find it at once. Which were found."""
-    found = [(name, *plant(name)) for name in names]
+    faults = [(name, *plant(name)) for name in names]
     programs = build(
-        clang, [f"{part}_fuzz_planted" for _, _, part in found], {part: overlay for _, overlay, part in found}
+        clang, [f"{part}_fuzz_planted" for _, _, part in faults], {part: overlay for _, overlay, part in faults}
     )
 
     def one(name: str, part: str, program: Path) -> bool:
         folder = BUILD / "planted-corpus" / part
         shutil.rmtree(folder, ignore_errors=True)
-        good, said, elapsed_s = fuzz(program, part, seconds, [folder], BUILD / "planted" / "found" / part)
-        lines = said.splitlines()
+        good, output, elapsed_s = fuzz(program, part, seconds, [folder], BUILD / "planted" / "found" / part)
+        lines = output.splitlines()
         first = next(
             (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
         )
@@ -146,7 +152,7 @@ def planted(clang: tuple[str, str], names: Sequence[str], seconds: int) -> list[
         return not good
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda work: one(work[0][0], work[0][2], work[1]), zip(found, programs, strict=True)))
+        return list(pool.map(lambda work: one(work[0][0], work[0][2], work[1]), zip(faults, programs, strict=True)))
 
 
 def again(clang: tuple[str, str], part: str, file: Path) -> bool:

@@ -39,5 +39,5 @@ def check(title: str, lines: Sequence[str]) -> None:
 
 
 def _sections() -> dict[str, str]:
-    _, *found = PAGE.read_text().split("\n## ")
-    return {text.partition("\n")[0]: "## " + text.rstrip("\n") + "\n" for text in found}
+    _, *texts = PAGE.read_text().split("\n## ")
+    return {text.partition("\n")[0]: "## " + text.rstrip("\n") + "\n" for text in texts}

@@ -102,8 +102,8 @@ class Table:
             self.accept(steps, compiler)
         golden = self.accepted()
         assert sorted(steps) == sorted(golden["steps"]), f"{self.part}_paths.cpp and .toml name different steps"
-        found = wrong(dict(steps), golden["steps"], same_compiler=compiler == golden["compiler"])
-        assert not found, "\n" + "\n".join(found)
+        beyond = wrong(dict(steps), golden["steps"], same_compiler=compiler == golden["compiler"])
+        assert not beyond, "\n" + "\n".join(beyond)
 
     def check_page(self) -> None:
         counts_page.check(self.title, self.section())

@@ -138,14 +138,14 @@ def section_of(golden: dict[str, Any]) -> list[str]:
 
 def wrong(steps: dict[str, float], accepted: dict[str, dict[str, Any]], *, same_compiler: bool) -> list[str]:
     """The counts that are beyond their bound, or, with the same compiler, others than those accepted."""
-    found = []
+    texts = []
     for name, step in accepted.items():
         if steps[name] > step["upper_bound"]:
-            found.append(f"{name}: {number(steps[name])} instructions, upper bound {number(step['upper_bound'])}")
+            texts.append(f"{name}: {number(steps[name])} instructions, upper bound {number(step['upper_bound'])}")
         elif same_compiler and step.get("exact", True) and steps[name] != step["count"]:
-            found.append(f"{name}: {number(steps[name])} instructions, accepted are {number(step['count'])}"
+            texts.append(f"{name}: {number(steps[name])} instructions, accepted are {number(step['count'])}"
                          " (./loam test --golden-update accepts the new one)")  # fmt: skip
-    return found
+    return texts
 
 
 def test_instruction_counts(counted: Counted) -> None:
@@ -157,8 +157,8 @@ def test_instruction_counts(counted: Counted) -> None:
             golden["steps"][name]["count"] = count
         write_golden(golden)
         counts_page.put(TITLE, section_of(golden))
-    found = wrong(steps, golden["steps"], same_compiler=counted.compiler == golden["compiler"])
-    assert not found, "\n" + "\n".join(found)
+    beyond = wrong(steps, golden["steps"], same_compiler=counted.compiler == golden["compiler"])
+    assert not beyond, "\n" + "\n".join(beyond)
 
 
 def test_instruction_counts_of_every_algorithm(counted: Counted) -> None:
@@ -171,12 +171,12 @@ def test_instruction_counts_of_every_algorithm(counted: Counted) -> None:
     for name in sorted(counted.steps.keys() - golden["algorithms"].keys()):
         warnings.warn(f"{name} has no accepted counts; ./loam test --golden-update takes it in", stacklevel=1)
     same_compiler = counted.compiler == golden["compiler"]
-    found = [
+    beyond = [
         f"{name}, {text}"
         for name, accepted in golden["algorithms"].items()
         for text in wrong(counted.steps[name], accepted, same_compiler=same_compiler)
     ]
-    assert not found, "\n" + "\n".join(found)
+    assert not beyond, "\n" + "\n".join(beyond)
 
 
 def times(program: str, name: str) -> dict[str, float]:

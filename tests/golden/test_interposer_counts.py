@@ -43,13 +43,13 @@ def added() -> dict[str, Counts]:
     libraries = build.ensure_built(["profile", "profile-sample", "stacks", "record"])["libraries"]
     own = Path(libraries["profile"]).parent / "libloam-malloc.so"
     alone = count([own], {})
-    found = {}
+    by_mode = {}
     for mode, (library, variables, sizes) in MODES.items():
         whole = count([libraries[library], own], variables)
-        found[mode] = {
+        by_mode[mode] = {
             size: {what: round(whole[size][what] - alone[size][what], 2) for what in WHATS} for size in sizes
         }
-    return found
+    return by_mode
 
 
 def compiler() -> str:
@@ -57,12 +57,12 @@ def compiler() -> str:
     return f"GCC {done.stdout.strip()}"
 
 
-def accept(found: dict[str, Counts]) -> None:
+def accept(by_mode: dict[str, Counts]) -> None:
     """Write the counts; a bound that is there stays."""
     golden = tomllib.loads(GOLDEN.read_text())
     head = GOLDEN.read_text().partition("compiler =")[0]
     lines = [f'compiler = "{compiler()}"']
-    for mode, sizes in found.items():
+    for mode, sizes in by_mode.items():
         for size, counts in sizes.items():
             before = golden.get("modes", {}).get(mode, {}).get(str(size), {})
             lines += ["", f"[modes.{mode}.{size}]"]

@@ -34,20 +34,20 @@ def counted() -> Counts:
     build_program()
     # The heap gives memory back by the clock, so a run that others slow down may count that, too: the least of each is
     # without it.
-    found = [count([ROOT / "build" / "release" / "libloam-malloc.so"], {}) for _ in range(REPEATS)]
-    return {size: {what: min(one[size][what] for one in found) for what in found[0][size]} for size in found[0]}
+    repeats = [count([ROOT / "build" / "release" / "libloam-malloc.so"], {}) for _ in range(REPEATS)]
+    return {size: {what: min(one[size][what] for one in repeats) for what in repeats[0][size]} for size in repeats[0]}
 
 
 def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def accept(found: Counts) -> None:
+def accept(by_size: Counts) -> None:
     """Write the counts; a bound that is there stays."""
     before = tomllib.loads(GOLDEN.read_text()).get("sizes", {})
     head = GOLDEN.read_text().partition("compiler =")[0]
     lines = [f'compiler = "{compiler()}"']
-    for size, counts in found.items():
+    for size, counts in by_size.items():
         lines += ["", f"[sizes.{size}]"]
         for what in WHATS:
             bound = before.get(str(size), {}).get(f"bound_{what}", counts[what] + ROOM)

@@ -46,13 +46,13 @@ def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> di
             continue
         case, which, times = stretch.rsplit(";", 2)
         counted.setdefault(case, {})[which] = (int(times), total)
-    found = {}
+    by_case = {}
     for case, two in counted.items():
         few, less = two.get("few", (0, 0))
         more, greater = two["more"]
-        found[case] = round((greater - less) / (more - few), 2)
-    found[TWO] = round(found[TWO] - found.pop(EMPTY), 2)
-    return found
+        by_case[case] = round((greater - less) / (more - few), 2)
+    by_case[TWO] = round(by_case[TWO] - by_case.pop(EMPTY), 2)
+    return by_case
 
 
 def build_program() -> None:
@@ -68,7 +68,7 @@ def counted() -> dict[str, float]:
     return count([ROOT / "build" / "release" / "libloam-malloc.so"], {})
 
 
-def accept(found: dict[str, float]) -> None:
+def accept(by_case: dict[str, float]) -> None:
     """Write the counts; a bound that is there stays."""
     before = tomllib.loads(GOLDEN.read_text()).get("cases", {}) if GOLDEN.exists() else {}
     lines = [
@@ -76,7 +76,7 @@ def accept(found: dict[str, float]) -> None:
         "# count: accepted value.  upper_bound: never to be exceeded, whatever the compiler.",
         f'compiler = "{compiler()}"',
     ]
-    for case, value in found.items():
+    for case, value in by_case.items():
         bound = before.get(case, {}).get("upper_bound", round(value + ROOM))
         lines += ["", f'[cases."{case}"]', f"count = {value}", f"upper_bound = {bound}"]
     GOLDEN.write_text("\n".join(lines) + "\n")
@@ -87,8 +87,8 @@ def test_counts_are_the_accepted_ones(counted: dict[str, float]) -> None:
         accept(counted)
     golden = tomllib.loads(GOLDEN.read_text())
     assert sorted(counted) == sorted(golden["cases"])
-    found = wrong(counted, golden["cases"], same_compiler=golden["compiler"] == compiler())
-    assert not found, "\n" + "\n".join(found)
+    beyond = wrong(counted, golden["cases"], same_compiler=golden["compiler"] == compiler())
+    assert not beyond, "\n" + "\n".join(beyond)
 
 
 def test_an_undo_does_not_depend_on_the_number_of_blocks(counted: dict[str, float]) -> None:

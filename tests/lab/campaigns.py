@@ -39,9 +39,9 @@ OTHER = str(FAKES / "fake-other")
 
 def asking(**options: Any) -> Request:
     """A request of options by the names of their fields, whichever part they belong to; a purpose that is True is asked for."""
-    told = [name for name in SPECIAL if options.get(name) is True]
-    options = {name: value for name, value in options.items() if name not in told}
-    options["purposes"] = [*options.get("purposes", ()), *told]
+    purposes = [name for name in SPECIAL if options.get(name) is True]
+    options = {name: value for name, value in options.items() if name not in purposes}
+    options["purposes"] = [*options.get("purposes", ()), *purposes]
     parts = [
         part(**{one.name: options.pop(one.name) for one in fields(part) if one.name in options})
         for part in (Selection, Effort, Further, Output)
@@ -100,20 +100,20 @@ class FakeInstruments:
         return Disturbance(0.0, 0.0, 0.0, 0.0, (), own_share=self.own_share)
 
 
-def told_times(patched: pytest.MonkeyPatch) -> None:
+def stated_times(patched: pytest.MonkeyPatch) -> None:
     """Let a command have taken as long as it says, `took SECONDS` on standard error, and up to 2 % more.
 
     So a test that compares commands holds on the busiest machine.
     """
     noise = random.Random(1)
 
-    def told(*arguments: Any, **options: Any) -> Outcome:
+    def executed(*arguments: Any, **options: Any) -> Outcome:
         outcome = execute(*arguments, **options)
-        said = re.search(r"^took ([\d.]+)$", outcome.stderr_tail, re.MULTILINE)
-        return outcome if said is None else replace(outcome, wall_s=float(said[1]) * noise.uniform(1, 1.02))
+        match = re.search(r"^took ([\d.]+)$", outcome.stderr_tail, re.MULTILINE)
+        return outcome if match is None else replace(outcome, wall_s=float(match[1]) * noise.uniform(1, 1.02))
 
     for module in (execution, target):
-        patched.setattr(module, "execute", told)
+        patched.setattr(module, "execute", executed)
 
 
 def study(**changed: Any) -> Study:
@@ -151,8 +151,8 @@ def forked(action: Callable[[], object]) -> int:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored
-            found = action()
-            status = found if isinstance(found, int) else 0
+            value = action()
+            status = value if isinstance(value, int) else 0
         except BaseException:
             traceback.print_exc()
         finally:

@@ -57,14 +57,14 @@ def campaign(made: Study, values: Values, *, blocks: int = 10, **machine: Any) -
         for threads in group.threads
         for allocator in made.allocators_of(group)
     ]
-    found = Campaign(
+    made_up = Campaign(
         folder=Path(), manifest={"machines": {"host": {"cores": 2, "rtm": "absent", "fingerprint": "f", **machine}}},
         study=made, cells=cells, descriptions={"stm": DESCRIPTION},
     )  # fmt: skip
     for cell in cells:
         runs = [_run(cell, block, values(cell, block)) for block in range(blocks)]
-        found.timed[cell.key, 0] = runs
-    return found
+        made_up.timed[cell.key, 0] = runs
+    return made_up
 
 
 def _run(cell: Cell, block: int, values: dict[str, float] | None) -> Run:
@@ -80,17 +80,17 @@ def entries(made: Campaign) -> dict[str, results.Cell]:
     """Cells as results have them, as far as figures read them: medians and ranges."""
     from statistics import median
 
-    found: dict[str, results.Cell] = {}
+    by_key: dict[str, results.Cell] = {}
     for cell in made.cells:
         metrics = {}
         for metric in DESCRIPTION.workloads[0].metrics:
             values = list(made.values(cell, 0, metric).values())
             if values:
                 metrics[metric.name] = {"estimate": median(values), "low": min(values), "high": max(values)}
-        found[cell.key] = typed_cell({
+        by_key[cell.key] = typed_cell({
             "state": "ok", "factors": {"workload": cell.workload, "allocator": cell.allocator}, "metrics": metrics,
         })  # fmt: skip
-    return found
+    return by_key
 
 
 def ledger(
@@ -98,10 +98,10 @@ def ledger(
 ) -> dict[str, Any]:
     """What evaluate.entries() makes of a campaign, as the JSON of a result. cells: typed ones, or their dictionaries"""
     known = {key: cell if isinstance(cell, results.Cell) else typed_cell(cell) for key, cell in cells.items()}
-    found = evaluate.entries(made, known, [results.CounterSource(**source) for source in counter_sources])
-    return {name: [one.as_json() for one in part] for name, part in found.items()}
+    parts = evaluate.entries(made, known, [results.CounterSource(**source) for source in counter_sources])
+    return {name: [one.as_json() for one in part] for name, part in parts.items()}
 
 
 def counts(made: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[results.Counts]]:
     """What was counted of cells, from the dictionaries of their JSON."""
-    return {key: [results.Counts(**one) for one in found] for key, found in made.items()}
+    return {key: [results.Counts(**one) for one in of_cell] for key, of_cell in made.items()}

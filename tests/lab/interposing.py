@@ -148,7 +148,7 @@ def prove(allocator: Allocator | str, *command: object) -> Proof:
     return proof
 
 
-def told(proof: Proof) -> str:
+def reasons_of(proof: Proof) -> str:
     """All reasons in one text, for looking into."""
     return "\n".join(proof.reasons)
 

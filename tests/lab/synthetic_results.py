@@ -145,7 +145,7 @@ def _headline(cells: list[dict[str, Any]], metric: str) -> dict[str, Any]:
 
 
 def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = []
+    contrasts = []
     for shadow in cells:
         if shadow["parameters"].get("mapping") != "shadow" or shadow["copy"]:
             continue
@@ -153,7 +153,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for table in cells:
             if table["parameters"] == wanted and table["factors"] == shadow["factors"] and table["copy"] == 0:
                 ratio = _ratio(shadow["metrics"]["ops_per_s"]["values"], table["metrics"]["ops_per_s"]["values"])
-                found.append({
+                contrasts.append({
                     "what": "shadow against table", "factor": "mapping", "workload": "intset", "sync": "etl-wb", "threads": 2,
                     "parameters": {"structure": wanted["structure"]},
                     "allocator": shadow["factors"]["allocator"], "metric": "ops_per_s", **ratio,
@@ -166,12 +166,12 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
             and cell["factors"]["workload"] == "intset"
         ):
             name = cell["factors"]["allocator"]
-            found.append({
+            contrasts.append({
                 "what": f"{name} against glibc, without synchronisation", "factor": "sequential", "workload": "intset",
                 "sync": "sequential", "threads": 1, "parameters": {"structure": cell["parameters"]["structure"]},
                 "allocator": name, "metric": "ops_per_s", **_ratio([1.01], [1.0]),
             })  # fmt: skip
-    return found
+    return contrasts
 
 
 def _result(maker: Maker, **changes: Any) -> dict[str, Any]:

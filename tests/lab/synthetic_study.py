@@ -56,21 +56,21 @@ def _dress(rng: random.Random, cells: list[dict[str, Any]]) -> None:
 
 
 def _timeline(cells: list[dict[str, Any]], metrics: dict[str, str]) -> list[dict[str, Any]]:
-    found, order = [], 0
+    entries, order = [], 0
     for block in range(max(cell["runs"] for cell in cells)):
         for index, cell in enumerate(cells):
             values = cell["metrics"].get(metrics[cell["factors"]["workload"]], {}).get("values", [])
             if block < len(values):
-                found.append({
+                entries.append({
                     "order": order, "t_s": order * 0.13, "cell": index, "block": block, "copy": cell["copy"],
                     "attempt": 1 if block == 3 else 0, "value": values[block], "share": 0.04 if block == 3 else 0.002,
                 })  # fmt: skip
                 order += 1
-    return found
+    return entries
 
 
 def _placements() -> list[dict[str, Any]]:
-    found = []
+    placements = []
     for allocator, step in (("glibc", 32), ("jemalloc", 16), ("tcmalloc", 48)):
         base = 0x7F3A_1000_0040
         blocks = [
@@ -78,11 +78,11 @@ def _placements() -> list[dict[str, Any]]:
             for i in range(24)
         ]  # fmt: skip
         for kind, title in (("neighbours", "Figure 2: neighbours"), ("records", "Figure 5: nodes and records")):
-            found.append({
+            placements.append({
                 "allocator": allocator, "kind": kind, "title": title, "threads": 2, "bytes_per_line": 64, "shift": 5,
                 "blocks": blocks,
             })  # fmt: skip
-    return found
+    return placements
 
 
 def _claims() -> list[dict[str, Any]]:
@@ -130,11 +130,11 @@ def _flames() -> list[dict[str, Any]]:
         return ["all", 0.6 + fast, [["main", 0.6 + fast, [["report", 0.1, []], work]]]]
 
     asked = ["all", 3e6, [["main", 3e6, [["read<&>", 2e6, []], ["list::insert", 1e6, [["grow", 9e5, []]]]]]]]
-    found = [{"allocator": name, "command": "", "kind": "time", "unit": "s", "problem": "", "tree": time(fast)}
+    flames = [{"allocator": name, "command": "", "kind": "time", "unit": "s", "problem": "", "tree": time(fast)}
              for name, fast in (("glibc", 0.4), ("jemalloc", 0.2))]  # fmt: skip
-    found += [{"allocator": "glibc", "command": "", "kind": kind, "unit": unit, "problem": "", "tree": asked}
+    flames += [{"allocator": "glibc", "command": "", "kind": kind, "unit": unit, "problem": "", "tree": asked}
               for kind, unit in (("bytes", "B"), ("blocks", "1"))]  # fmt: skip
-    return [*found, {"allocator": "glibc", "command": "", "kind": "live", "unit": "B", "problem": "ended by a signal"}]
+    return [*flames, {"allocator": "glibc", "command": "", "kind": "live", "unit": "B", "problem": "ended by a signal"}]
 
 
 def study(seed: int = 11) -> dict[str, Any]:

@@ -39,5 +39,5 @@ def test_a_suite_that_took_longer_is_named_and_fails_nothing(capsys: pytest.Capt
     assert command._finish([within, over, free], 1.0, True) == 0
     shown = capsys.readouterr()
     assert [suite["budget_s"] for suite in json.loads(shown.out)["suites"]] == [60, 720, None]
-    (told,) = [line for line in shown.err.splitlines() if "over budget" in line]
-    assert "lab 720 s of 720 s" in told and "style" not in told and "checked" not in told
+    (warning,) = [line for line in shown.err.splitlines() if "over budget" in line]
+    assert "lab 720 s of 720 s" in warning and "style" not in warning and "checked" not in warning

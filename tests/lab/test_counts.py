@@ -32,8 +32,8 @@ def files(pattern: str) -> int:
     ],
 )  # fmt: skip
 def test_a_number_in_a_document_is_the_one_of_the_tree(document: str, text: str, count: Callable[[], int]) -> None:
-    told = re.findall(text, (paths.root() / document).read_text())
-    assert len(told) == 1, f"{document} says it once: {text}"
-    word = told[0].lower()
+    matches = re.findall(text, (paths.root() / document).read_text())
+    assert len(matches) == 1, f"{document} says it once: {text}"
+    word = matches[0].lower()
     number = int(word) if word.isdigit() else WORDS.index(word)
     assert number == count(), f"{document}: {text}"

@@ -49,22 +49,22 @@ def dead_anchors(name: str, text: str) -> Iterator[tuple[int, str]]:
             file, _, anchor = target.partition("#")
             page = (ROOT / name).parent / file if file else ROOT / name
             if anchor and "://" not in target and page.suffix == ".md" and page.is_file():
-                found = anchors(page.resolve())
-                if anchor not in found:
-                    yield number, f"the link leads to {target}; headings of that page are {', '.join(sorted(found))}"
+                known = anchors(page.resolve())
+                if anchor not in known:
+                    yield number, f"the link leads to {target}; headings of that page are {', '.join(sorted(known))}"
 
 
 @cache
 def tree() -> frozenset[str]:
     """Every path of a file or folder, and every end of it that begins at a folder or a file."""
-    found: set[str] = set()
+    ends: set[str] = set()
     for path in files():
         for part in (path, *path.parents):
             if part == ROOT:
                 break
             words = part.relative_to(ROOT).parts
-            found.update("/".join(words[at:]) for at in range(len(words)))
-    return frozenset(found)
+            ends.update("/".join(words[at:]) for at in range(len(words)))
+    return frozenset(ends)
 
 
 def braces(path: str) -> Iterator[str]:
@@ -144,23 +144,23 @@ def missing_modules(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_links_lead_to_headings_that_exist() -> None:
-    found = complaints(dead_anchors, suffixes={".md"})
-    assert not found, show(found)
+    wrong = complaints(dead_anchors, suffixes={".md"})
+    assert not wrong, show(wrong)
 
 
 def test_source_files_that_documents_name_exist() -> None:
-    found = complaints(missing_files, suffixes={".md"})
-    assert not found, show(found)
+    wrong = complaints(missing_files, suffixes={".md"})
+    assert not wrong, show(wrong)
 
 
 def test_commands_in_documents_exist_with_their_options() -> None:
-    found = complaints(wrong_commands, suffixes={".md"})
-    assert not found, show(found)
+    wrong = complaints(wrong_commands, suffixes={".md"})
+    assert not wrong, show(wrong)
 
 
 def test_modules_that_documents_run_exist() -> None:
-    found = complaints(missing_modules, suffixes={".md"})
-    assert not found, show(found)
+    wrong = complaints(missing_modules, suffixes={".md"})
+    assert not wrong, show(wrong)
 
 
 def test_the_example_of_a_study_is_one(tmp_path: Path) -> None:

@@ -73,12 +73,12 @@ def run(program: Path, what: str, setting: str = "1") -> subprocess.CompletedPro
 
 def stacks(report: str) -> dict[str, str]:
     """The call stacks of a report, by what happened there."""
-    found = re.split(r"^  (found|freed|allocated) by thread \d+:\n", report, flags=re.M)
-    return dict(zip(found[1::2], found[2::2], strict=True))
+    parts = re.split(r"^  (found|freed|allocated) by thread \d+:\n", report, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 @pytest.mark.parametrize(
-    ("what", "said", "functions"),
+    ("what", "message", "functions"),
     [
         ("past", "access past the end of a block: ", {"found": "touch", "allocated": "make"}),
         ("below", "access in front of a block: ", {"found": "touch", "allocated": "make"}),
@@ -88,10 +88,10 @@ def stacks(report: str) -> dict[str, str]:
         ("twice", "double free: ", {"found": "drop", "freed": "drop", "allocated": "make"}),
     ],
 )
-def test_a_fault_is_reported_with_the_places(program: Path, what: str, said: str, functions: dict[str, str]) -> None:
+def test_a_fault_is_reported_with_the_places(program: Path, what: str, message: str, functions: dict[str, str]) -> None:
     done = run(program, what)
     assert done.returncode == -signal.SIGABRT, done
-    assert done.stderr.startswith(f"loam malloc: {said}0x"), done.stderr
+    assert done.stderr.startswith(f"loam malloc: {message}0x"), done.stderr
     assert "a block of 23 bytes" in done.stderr
     shown = stacks(done.stderr)
     for place, function in functions.items():

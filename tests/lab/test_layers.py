@@ -36,20 +36,20 @@ def imports(module: str, source: str, known: Set[str]) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "loam_lab":
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                found = whole if whole in known else node.module
-                if found not in ("loam_lab", module):
-                    yield found
+                name = whole if whole in known else node.module
+                if name not in ("loam_lab", module):
+                    yield name
 
 
 def upward(sources: Mapping[str, str]) -> set[tuple[str, str]]:
     """Imports of a later layer, by module."""
-    found = set()
+    arrows = set()
     for module, source in sources.items():
         layer = module.split(".")[1] if "." in module else ""
         for target in imports(module, source, sources.keys()):
             if layer and ORDER.index(target.split(".")[1]) > ORDER.index(layer):
-                found.add((module, target))
-    return found
+                arrows.add((module, target))
+    return arrows
 
 
 def part(module: str) -> str:
@@ -59,10 +59,10 @@ def part(module: str) -> str:
 
 def between_parts(sources: Mapping[str, str]) -> dict[str, set[str]]:
     """Which part of a room imports which others."""
-    found: dict[str, set[str]] = {}
+    arrows: dict[str, set[str]] = {}
     for module, source in sources.items():
-        found.setdefault(part(module), set()).update(map(part, imports(module, source, sources.keys())))
-    return {name: others - {name} for name, others in found.items()}
+        arrows.setdefault(part(module), set()).update(map(part, imports(module, source, sources.keys())))
+    return {name: others - {name} for name, others in arrows.items()}
 
 
 def between_modules(sources: Mapping[str, str]) -> dict[str, set[str]]:
@@ -71,7 +71,7 @@ def between_modules(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 def circles(edges: Mapping[str, set[str]]) -> list[str]:
     """What can be reached from itself."""
-    found = []
+    members = []
     for start in edges:
         seen: set[str] = set()
         waiting = list(edges[start])
@@ -81,8 +81,8 @@ def circles(edges: Mapping[str, set[str]]) -> list[str]:
                 seen.add(module)
                 waiting += edges.get(module, ())
         if start in seen:
-            found.append(start)
-    return found
+            members.append(start)
+    return members
 
 
 def test_every_room_has_a_place_and_a_sentence() -> None:
@@ -102,21 +102,21 @@ def test_there_is_no_circle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "wrong"),
     [
         ("from loam_lab.presenting import svg", True),
         ("def f():\n    from loam_lab import presenting", True),
         ("from loam_lab.model import cell", False),
     ],
 )
-def test_an_upward_import_is_seen_wherever_it_stands(source: str, found: bool) -> None:
+def test_an_upward_import_is_seen_wherever_it_stands(source: str, wrong: bool) -> None:
     made = {
         "loam_lab.presenting": "",
         "loam_lab.presenting.svg": "",
         "loam_lab.model.cell": "",
         "loam_lab.judging.x": source,
     }
-    assert bool(upward(made)) == found
+    assert bool(upward(made)) == wrong
 
 
 def test_a_circle_is_seen() -> None:

@@ -83,8 +83,8 @@ def test_long_blocks_go_back_at_once(idle: Path, library: Path, size: int, harde
 def test_short_blocks_go_back_while_all_threads_rest_where_a_helper_is_asked_for(idle: Path, library: Path) -> None:
     sizes = (64, 1024, 16384)
     with ThreadPoolExecutor() as pool:
-        told = list(pool.map(lambda size: rests(idle, library, size, 4, LOAM_MALLOC_BACKGROUND="1"), sizes))
-    for size, (at_once, later) in zip(sizes, told, strict=True):
+        amounts = list(pool.map(lambda size: rests(idle, library, size, 4, LOAM_MALLOC_BACKGROUND="1"), sizes))
+    for size, (at_once, later) in zip(sizes, amounts, strict=True):
         assert at_once > 40, f"{size}: the test is about memory that stays without the helper"
         assert later < 20, f"of {size} bytes"
 

@@ -42,9 +42,9 @@ def statistics(*lines: dict[str, Any]) -> str:
 
 
 def test_statistics_are_read_in_milliseconds_of_the_machine(tmp_path: Path) -> None:
-    found = moves.read(statistics(line(48, 40, 2)), tmp_path / "program")
-    assert (found["begin_ms"], found["end_ms"], found["one_in"], found["columns"]) == (1.0, 4.0, 8, COLUMNS)
-    assert found["lines"] == [{
+    read = moves.read(statistics(line(48, 40, 2)), tmp_path / "program")
+    assert (read["begin_ms"], read["end_ms"], read["one_in"], read["columns"]) == (1.0, 4.0, 8, COLUMNS)
+    assert read["lines"] == [{
         "transfers": 48, "true_sharing": 40, "false_sharing": 2, "asked_by": "",
         "arrived": {"0": [0, 2, 0, 0], "5": [0, 1, 3, 0]}, "between": [[0, 5, 4], [5, 0, 2]],
     }]  # fmt: skip
@@ -68,23 +68,25 @@ def test_a_run_that_wrote_nothing_useful_is_observed_without_lines(text: str | N
     assert isinstance(observer, Observer)
 
 
-def cell(**found: Any) -> Cell:
-    return typed_cell({"moves": found} if found else {})
+def cell(**kept: Any) -> Cell:
+    return typed_cell({"moves": kept} if kept else {})
 
 
 def picture(*lines: dict[str, Any]) -> drawn.Moves:
-    found = drawn.of_cell(cell(**moves.read(statistics(*lines), Path("program"))))
-    assert found is not None
-    return found
+    picture_of_moves = drawn.of_cell(cell(**moves.read(statistics(*lines), Path("program"))))
+    assert picture_of_moves is not None
+    return picture_of_moves
 
 
 def test_a_drawing_says_its_numbers() -> None:
-    found = picture(line(48, 40, 2), line(12, 0, 9))
-    drawing = drawn.draw("glibc", found, "name")
+    picture_of_moves = picture(line(48, 40, 2), line(12, 0, 9))
+    drawing = drawn.draw("glibc", picture_of_moves, "name")
     assert "line A, of unknown code: 48 transfers, true sharing, cores 0, 5" in drawing.description
     assert "line B, of unknown code: 12 transfers, false sharing" in drawing.description
     assert "core 0" in drawing.body and "core 5" in drawing.body and "1 ms" in drawing.body and "4 ms" in drawing.body
-    assert drawn.remark("glibc", found).startswith("glibc: line A moved 48 times between 2 cores (true sharing)")
+    assert drawn.remark("glibc", picture_of_moves).startswith(
+        "glibc: line A moved 48 times between 2 cores (true sharing)"
+    )
 
 
 def test_what_came_most_often_is_darkest() -> None:
@@ -98,8 +100,8 @@ def test_what_came_most_often_is_darkest() -> None:
 
 def test_many_cores_share_rows() -> None:
     cores = [{"core": core, "counts": [1, 0, 0, 0]} for core in range(128)]
-    found = picture(line(128, 0, 0, arrived=cores, between=[{"from": 0, "to": 127, "count": 1}]))
-    drawing = drawn.draw("loam", found, "name")
+    picture_of_moves = picture(line(128, 0, 0, arrived=cores, between=[{"from": 0, "to": 127, "count": 1}]))
+    drawing = drawn.draw("loam", picture_of_moves, "name")
     assert "0–7" in drawing.body and "120–127" in drawing.body
     assert drawing.height < 250
     assert "no miss by sharing" in drawing.description

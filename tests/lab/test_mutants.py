@@ -89,7 +89,7 @@ def test_a_statement_goes_with_its_condition_or_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "message"),
     [
         ({"in": "put", "drop": "store(1)"}, "occurs 2 times in put, not once"),
         ({"in": "get", "drop": "store(1)"}, "occurs 0 times in get, not once"),
@@ -99,6 +99,6 @@ def test_a_statement_goes_with_its_condition_or_loop() -> None:
         ({"drop": "store(2)", "within": "put"}, "`drop`, or `old` and `new`"),
     ],
 )
-def test_a_place_that_is_not_the_only_one_is_refused(edit: dict[str, str], said: str) -> None:
-    with pytest.raises(Lost, match=re.escape(said)):
+def test_a_place_that_is_not_the_only_one_is_refused(edit: dict[str, str], message: str) -> None:
+    with pytest.raises(Lost, match=re.escape(message)):
         apply(edit, SOURCE)

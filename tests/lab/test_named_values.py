@@ -18,8 +18,8 @@ NAME = re.compile(r"`([a-z0-9][a-z0-9-]*)`")
 def rows(page: str, heading: str) -> list[str]:
     """The rows of the table that begins with a heading, without its own two lines."""
     text = (paths.root() / page).read_text()
-    found = text[text.index(heading) :].split("\n\n")[0].splitlines()
-    return found[2:]
+    lines = text[text.index(heading) :].split("\n\n")[0].splitlines()
+    return lines[2:]
 
 
 @pytest.mark.parametrize("kind", ["allocators", "syncs", "workloads"])

@@ -134,7 +134,7 @@ def test_a_score_has_wilsons_interval(killed: int, judged: int, low: float, high
 
 
 def test_a_sample_says_what_follows_for_all() -> None:
-    assert sampling.told(90, 100, 7) == "sample of seed 7: 90 of 100 killed; of all 83 to 94 %"
+    assert sampling.score(90, 100, 7) == "sample of seed 7: 90 of 100 killed; of all 83 to 94 %"
 
 
 def test_a_sample_of_the_lab_is_of_all_and_judges_what_is_left() -> None:

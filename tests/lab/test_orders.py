@@ -23,8 +23,8 @@ NO_ORDERS = {"hybrid", "elided", "transactions", "threads"}
 
 def rows(columns: int) -> list[list[str]]:
     """The cells of the page's tables of so many columns, without heads."""
-    found = [line.strip().strip("|").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    return [[cell.strip() for cell in row] for row in found if len(row) == columns]
+    lines = [line.strip().strip("|").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in row] for row in lines if len(row) == columns]
 
 
 def quoted(cell: str) -> list[str]:
@@ -34,12 +34,12 @@ def quoted(cell: str) -> list[str]:
 @functools.cache
 def labels_of_source() -> dict[str, set[str]]:
     """By label, the files of runtime/ that have it in a comment."""
-    found: dict[str, set[str]] = {}
+    by_label: dict[str, set[str]] = {}
     for file in sorted((ROOT / "runtime").rglob("*.[hc]pp")):
         for line in file.read_text().splitlines():
             for label in LABEL.findall(line.partition("//")[2]):
-                found.setdefault(label, set()).add(str(file.relative_to(ROOT / "runtime")))
-    return found
+                by_label.setdefault(label, set()).add(str(file.relative_to(ROOT / "runtime")))
+    return by_label
 
 
 def placed() -> list[tuple[str, str]]:
@@ -53,12 +53,12 @@ def mutants() -> dict[str, str]:
 
     Those of attempts in hardware and of the simulator itself are no orders.
     """
-    found = {}
+    by_name = {}
     for file in (ROOT / "tests" / "mutants").rglob("*.toml"):
         for name, mutant in tomllib.loads(file.read_text()).items():
             if mutant.get("preset") == "sim" and mutant["killed_by"][0] not in NO_ORDERS:
-                found[name] = mutant["killed_by"][1]
-    return found
+                by_name[name] = mutant["killed_by"][1]
+    return by_name
 
 
 def test_every_label_is_on_the_page_and_stands_where_the_page_says() -> None:

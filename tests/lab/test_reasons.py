@@ -72,10 +72,10 @@ WORDS: list[tuple[Reason, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"), WORDS, ids=[f"{number} {one.__class__.__name__}" for number, (one, _) in enumerate(WORDS)]
+    ("reason", "wording"), WORDS, ids=[f"{number} {one.__class__.__name__}" for number, (one, _) in enumerate(WORDS)]
 )
-def test_a_reason_is_worded(reason: Reason, said: str) -> None:
-    assert reasons.words(reason) == said
+def test_a_reason_is_worded(reason: Reason, wording: str) -> None:
+    assert reasons.words(reason) == wording
 
 
 def test_every_reason_is_tested() -> None:

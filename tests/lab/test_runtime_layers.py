@@ -38,11 +38,11 @@ ASSEMBLE = {"runtime/tm/process.cpp", "runtime/tm/runtime.cpp", "runtime/tm/reco
 
 def includes(folder: str) -> dict[str, list[str]]:
     """The files of a folder, each with those of the folder that it includes; generated ones are left out."""
-    found = {}
+    included = {}
     for file in sorted((ROOT / folder).rglob("*.[hc]pp")):
         named = re.findall(rf'#include "{folder}/([^"]+)"', file.read_text())
-        found[str(file.relative_to(ROOT / folder))] = [name for name in named if (ROOT / folder / name).is_file()]
-    return found
+        included[str(file.relative_to(ROOT / folder))] = [name for name in named if (ROOT / folder / name).is_file()]
+    return included
 
 
 def layer(file: str, layers: Sequence[Sequence[str]]) -> int:

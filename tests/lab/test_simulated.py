@@ -52,7 +52,7 @@ def test_tables_dots_lists_and_decimals_are_the_same_to_the_simulator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("cores = 4\n", "machine=one.toml:1: title: a line of text that says what the machine is, is missing"),
         (LEAST.replace("4\n", "200\n"), "machine=one.toml:2: cores = 200: a whole number from 1 to 128 is allowed"),
@@ -87,10 +87,10 @@ def test_tables_dots_lists_and_decimals_are_the_same_to_the_simulator() -> None:
         (LEAST + SOURCES + 'l3 = "x"\n', "machine=one.toml:9: sources: no key begins with l3"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_file_line_key_value_and_what_is_allowed(text: str, said: str) -> None:
+def test_a_mistake_is_told_with_file_line_key_value_and_what_is_allowed(text: str, message: str) -> None:
     with pytest.raises(LoamError) as caught:
         read(text)
-    assert caught.value.line() == said
+    assert caught.value.line() == message
 
 
 def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +103,11 @@ def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path, monkeypatc
 def test_the_simulator_and_the_lab_know_the_same_keys_and_ranges() -> None:
     text = PARSER.read_text().replace("std::uint64_t{1} << ", "1 << ").replace("'", "")
     names = {"kCoresMax": "128", "kNodesMax": "16", "kCyclesMax": str(machine_keys.CYCLES_MAX)}
-    found = {}
+    ranges = {}
     for key, least, most in re.findall(r'LOAM_NUMBER\("([\w.]+)",\s*(\d+),\s*([^,]+),', text):
         words = names.get(most.strip(), most).split(" << ")
-        found[key] = (int(least), int(words[0]) << int(words[1]) if len(words) == 2 else int(words[0]))
-    assert found == machine_keys.NUMBERS
+        ranges[key] = (int(least), int(words[0]) << int(words[1]) if len(words) == 2 else int(words[0]))
+    assert ranges == machine_keys.NUMBERS
     assert dict(re.findall(r'\{"([\w.]+)", (\d+), &Machine', text)) == {
         key: str(most) for key, most in machine_keys.DECIMALS.items()
     }
@@ -123,17 +123,17 @@ def test_this_host_as_found_has_its_cores_and_caches() -> None:
         machines.Cache(1, "data", 49152, 12, 64, 1), machines.Cache(1, "instruction", 32768, 8, 64, 1),
         machines.Cache(2, "unified", 2 << 20, 16, 64, 2), machines.Cache(3, "unified", 260 << 20, 20, 64, 4),
     )  # fmt: skip
-    found = machines.as_found(machines.Machine("host", 4, dict, caches))
-    assert (found.name, found.number("cores"), found.number("l1.bytes"), found.number("l1.ways")) == (
+    machine = machines.as_found(machines.Machine("host", 4, dict, caches))
+    assert (machine.name, machine.number("cores"), machine.number("l1.bytes"), machine.number("l1.ways")) == (
         "host",
         4,
         49152,
         12,
     )
-    assert (found.number("l2.bytes"), found.number("l2.shared_by")) == (2 << 20, 2)
+    assert (machine.number("l2.bytes"), machine.number("l2.shared_by")) == (2 << 20, 2)
     # 212 992 sets become 131 072.
-    assert found.number("l3.bytes") == 131_072 * 20 * 64
-    assert found.assumed() and "the kernel" in found.sources["l1.bytes"]
+    assert machine.number("l3.bytes") == 131_072 * 20 * 64
+    assert machine.assumed() and "the kernel" in machine.sources["l1.bytes"]
     assert machines.find("sim:host").simulated
 
 

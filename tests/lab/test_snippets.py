@@ -55,12 +55,12 @@ class Snippet:
 
 def snippets(page: str, text: str) -> list[Snippet]:
     """The blocks of C and C++ of a page."""
-    found = []
+    blocks = []
     for match in BLOCK.finditer(text):
         where, line = match["where"] or "", text.count("\n", 0, match.start("text")) + 1
         language = "c" if match["language"] == "c" else "c++"
-        found.append(Snippet(page, line, language, match["before"] or "", match["text"], where.startswith("inside")))
-    return found
+        blocks.append(Snippet(page, line, language, match["before"] or "", match["text"], where.startswith("inside")))
+    return blocks
 
 
 def together(parts: Sequence[Snippet]) -> str:

@@ -65,8 +65,8 @@ def complaints(
     ]
 
 
-def show(found: list[str]) -> str:
-    return "\n" + "\n".join(found)
+def show(lines: list[str]) -> str:
+    return "\n" + "\n".join(lines)
 
 
 def layer_of(name: str) -> str | None:
@@ -104,8 +104,8 @@ def test_layers_point_one_way_and_are_there() -> None:
 
 
 def test_includes_follow_the_layers() -> None:
-    found = complaints(wrong_includes, "runtime", "simulator", "structures", "workloads", suffixes=CPP)
-    assert not found, show(found)
+    wrong = complaints(wrong_includes, "runtime", "simulator", "structures", "workloads", suffixes=CPP)
+    assert not wrong, show(wrong)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def invisible(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_only_the_machine_seam_has_assembly_system_calls_and_fences() -> None:
-    found = complaints(invisible, "runtime", "structures", "workloads", suffixes=CPP)
-    found += [
+    wrong = complaints(invisible, "runtime", "structures", "workloads", suffixes=CPP)
+    wrong += [
         f"{name}:1: an assembly file belongs into {SEAM}*"
         for name, _ in text_files("runtime", "structures", "workloads")
         if name.endswith((".S", ".s")) and not name.startswith(SEAM)
     ]
-    assert not found, show(found)
+    assert not wrong, show(wrong)
 
 
 def test_the_seam_check_finds_what_it_is_for() -> None:
@@ -167,8 +167,8 @@ UNGUARDED = re.compile(r"\b(constinit|constexpr|thread_local)\b")
 
 def guarded_statics(name: str, text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
-        found = STATIC.match(line)
-        if found and found["next"] != "(" and not UNGUARDED.search(found["rest"]):
+        match = STATIC.match(line)
+        if match and match["next"] != "(" and not UNGUARDED.search(match["rest"]):
             yield (
                 number,
                 "a static that is made at its first use has a lock, for which the child of a fork may wait for ever; make "
@@ -177,8 +177,8 @@ def guarded_statics(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_nothing_of_the_runtime_is_made_at_first_use_behind_a_lock() -> None:
-    found = complaints(guarded_statics, "runtime", "include", suffixes=CPP)
-    assert not found, show(found)
+    wrong = complaints(guarded_statics, "runtime", "include", suffixes=CPP)
+    assert not wrong, show(wrong)
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ def unfinished(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_no_path_of_one_machine() -> None:
-    found = complaints(private_paths)
-    assert not found, show(found)
+    wrong = complaints(private_paths)
+    assert not wrong, show(wrong)
 
 
 def test_nothing_is_left_unfinished() -> None:
-    found = complaints(unfinished)
-    assert not found, show(found)
+    wrong = complaints(unfinished)
+    assert not wrong, show(wrong)
 
 
 def dead_links(name: str, text: str) -> Iterator[tuple[int, str]]:
@@ -255,8 +255,8 @@ def dead_links(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    found = complaints(dead_links, suffixes={".md"})
-    assert not found, show(found)
+    wrong = complaints(dead_links, suffixes={".md"})
+    assert not wrong, show(wrong)
 
 
 def run_tool(*command: str) -> None:
@@ -266,9 +266,9 @@ def run_tool(*command: str) -> None:
 
 def tool(name: str) -> str:
     """A tool of this environment."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent))
-    assert found, f"{name} is not in this environment; start the tests with ./loam test"
-    return found
+    path = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert path, f"{name} is not in this environment; start the tests with ./loam test"
+    return path
 
 
 def test_clang_format() -> None:
@@ -294,9 +294,9 @@ def test_mypy() -> None:
 @pytest.mark.parametrize("folder", ["mutants", "fuzz", "emulated"])
 def test_mypy_of_the_tools_among_the_tests(folder: str) -> None:
     sources = [str(path.relative_to(ROOT)) for path in files(f"tests/{folder}") if path.suffix == ".py"]
-    found = {**os.environ, "MYPYPATH": os.pathsep.join(["lab", "tests/mutants"])}
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join(["lab", "tests/mutants"])}
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *sources], cwd=ROOT, env=found, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mypy", *sources], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
 

@@ -28,8 +28,8 @@ def test_a_listing_shows_names_and_what_they_do(capsys: pytest.CaptureFixture[st
 def test_a_listing_is_json_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
     for line, key, package in (("page", "pages", "presenting.pages"), ("selfcheck", "checks", "dev.selfcheck")):
         assert main.run([line, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)[key]
-        assert {one["name"]: one["summary"] for one in told} == subcommands.listed(package)
+        entries = json.loads(capsys.readouterr().out)[key]
+        assert {one["name"]: one["summary"] for one in entries} == subcommands.listed(package)
 
 
 @pytest.mark.parametrize("name", subcommands.listed("dev.selfcheck"))
@@ -40,14 +40,14 @@ def test_every_check_has_json(name: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_check_prints_one_document(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main.run(["selfcheck", "volume", "--records", "100", "--keep", str(tmp_path / "kept"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["records"] >= 90 and told["rss_peak_bytes"] > 1 << 20 and len(told["steps"]) == 4
+    document = json.loads(capsys.readouterr().out)
+    assert document["records"] >= 90 and document["rss_peak_bytes"] > 1 << 20 and len(document["steps"]) == 4
     assert main.run(["selfcheck", "detection", "--minutes", "0", "--out", str(tmp_path), "--json"]) == 3
     assert {row["kept"] for row in json.loads(capsys.readouterr().out)["rows"]} == {None}
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (["page", "mallok"], "did you mean malloc?"),
         (["selfcheck", "coverag"], "did you mean coverage?"),
@@ -55,9 +55,9 @@ def test_a_check_prints_one_document(capsys: pytest.CaptureFixture[str], tmp_pat
         (["page", "malloc", "/nowhere"], "holds no result.json"),
     ],
 )
-def test_a_mistyped_line_is_an_error_of_ours(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_line_is_an_error_of_ours(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(line) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_subject_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,8 +66,8 @@ def test_a_subject_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_are_checked_before_anything_is_done(tmp_path: Path) -> None:
-    for text, said in (("many", "must be a whole number"), ("0", "at least 1"), ("-3", "at least 1")):
-        with pytest.raises(LoamError, match=f"--records: {text}: {said}"):
+    for text, message in (("many", "must be a whole number"), ("0", "at least 1"), ("-3", "at least 1")):
+        with pytest.raises(LoamError, match=f"--records: {text}: {message}"):
             subcommands.run("dev.selfcheck", "check", ["volume", "--records", text, "--keep", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
@@ -85,9 +85,9 @@ def test_a_check_of_nothing_is_refused(line: str) -> None:
 def test_commands_in_a_help_are_those_of_the_module(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A line that goes on is shown as such, so that it can be copied into a shell."""
     assert main.run(["page", page, "--help"]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     module = (paths.root() / "lab" / "loam_lab" / "presenting" / "pages" / f"{page}.py").read_text()
-    assert told.count(" \\\n        -") == module.count(" \\\\\n        -") > 0
+    assert output.count(" \\\n        -") == module.count(" \\\\\n        -") > 0
 
 
 def test_a_page_is_not_made_of_a_result_of_another_schema(tmp_path: Path) -> None:

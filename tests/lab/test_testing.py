@@ -110,8 +110,8 @@ def test_a_command_is_shown_so_that_a_shell_reads_the_same_words(capsys: pytest.
     assert command._finish([outcome], 1.0, True) == 1
     shown = capsys.readouterr()
     (suite,) = json.loads(shown.out)["suites"]
-    for found in (suite["failures"], suite["unsteady"]):
-        assert [shlex.split(each["again"]) for each in found] == [words]
+    for entries in (suite["failures"], suite["unsteady"]):
+        assert [shlex.split(each["again"]) for each in entries] == [words]
     lines = [line.partition("again: ")[2] for line in shown.err.splitlines() if "again: " in line]
     assert [shlex.split(line) for line in lines] == [words, words]
 
@@ -125,7 +125,7 @@ def test_what_failed_of_pytest_is_run_again_by_its_name(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("script", "good", "said"),
+    ("script", "good", "message"),
     [
         ("""echo '{"kind":"start"}'; echo '{"verified":true}'""", True, "start"),
         ("""echo '{"verified":false}'""", False, "false"),
@@ -136,11 +136,11 @@ def test_what_failed_of_pytest_is_run_again_by_its_name(tmp_path: Path, monkeypa
     ],
 )
 def test_a_run_that_does_not_verify_or_does_not_end_is_a_failure_and_no_traceback(
-    script: str, good: bool, said: str
+    script: str, good: bool, message: str
 ) -> None:
     verified, output = verifies(["sh", "-c", script], 0.2 if "sleep" in script else 60)
     assert verified is good
-    assert said in output
+    assert message in output
 
 
 def test_each_test_is_in_one_lot_and_the_lots_change_with_the_sources() -> None:

@@ -106,15 +106,15 @@ def make(target: str, copy: Path, touched: set[str], folder: Path, defines: str)
     objects: dict[str, str] = {}
     changed = {str(ROOT / file) for file in touched}
     for command in commands(target):
-        found = COMPILES.search(command)
-        if found is None or depends_on(found[1]).isdisjoint(changed):
+        match = COMPILES.search(command)
+        if match is None or depends_on(match[1]).isdisjoint(changed):
             continue
-        if linked(target).isdisjoint({found[1], Path(found[1]).name}):
+        if linked(target).isdisjoint({match[1], Path(match[1]).name}):
             continue
-        own = folder / f"{target}-{found[1].replace('/', '-')}"
-        source = str(copy / Path(found[2]).relative_to(ROOT)) if found[2] in changed else found[2]
-        call(f"{command[: found.start()].replace(' -I', f' -I{copy} -I', 1)}{defines} -o {own} -c {source}")
-        objects[found[1]] = str(own)
+        own = folder / f"{target}-{match[1].replace('/', '-')}"
+        source = str(copy / Path(match[2]).relative_to(ROOT)) if match[2] in changed else match[2]
+        call(f"{command[: match.start()].replace(' -I', f' -I{copy} -I', 1)}{defines} -o {own} -c {source}")
+        objects[match[1]] = str(own)
     if not objects:
         return FOLDER / target
     # Those of archives stand before the archives, which then need not give theirs.

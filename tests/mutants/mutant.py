@@ -102,13 +102,13 @@ def apply(edit: Mapping[str, str], text: str) -> str:
         )
     run = edit.get("drop", edit.get("old", ""))
     scope = edit.get("in", "")
-    found = runs(text, scope, run)
-    if len(found) != 1:
+    places = runs(text, scope, run)
+    if len(places) != 1:
         where = f" in {scope}" if scope else ""
-        raise Lost(f"`{run}` occurs {len(found)} times{where}, not once; fit the mutant to the source, or, if what it "
+        raise Lost(f"`{run}` occurs {len(places)} times{where}, not once; fit the mutant to the source, or, if what it "
                    "tests is gone, delete it and say which test covers the reason now")  # fmt: skip
     source = tokens(text)
-    first, end = statement(source, *found[0]) if "drop" in edit else found[0]
+    first, end = statement(source, *places[0]) if "drop" in edit else places[0]
     return text[: source[first].start] + edit.get("new", "") + text[source[end - 1].end :]
 
 
@@ -159,13 +159,13 @@ def mutants() -> list[Mutant]:
 
     raises: Broken, also if two have one name
     """
-    found = sorted((one for file in HERE.rglob("*.toml") for one in read(file)), key=lambda one: one.name)
-    for one, other in itertools.pairwise(found):
+    by_name = sorted((one for file in HERE.rglob("*.toml") for one in read(file)), key=lambda one: one.name)
+    for one, other in itertools.pairwise(by_name):
         if one.name == other.name:
             raise Broken(
                 f"two mutants have the name {one.name}: of {one.edits[0]['file']} and {other.edits[0]['file']}"
             )
-    return found
+    return by_name
 
 
 def find(names: Sequence[str]) -> list[Mutant]:
@@ -184,10 +184,10 @@ def source_of_test(test: str) -> Path:
 
     raises: Broken
     """
-    found = [file for suffix in ("cpp", "py") for file in (ROOT / "tests").rglob(f"{test}.{suffix}")]
-    if len(found) != 1:
-        raise Broken(f"{test}: {len(found)} files of that name in tests/, one is expected")
-    return found[0]
+    files = [file for suffix in ("cpp", "py") for file in (ROOT / "tests").rglob(f"{test}.{suffix}")]
+    if len(files) != 1:
+        raise Broken(f"{test}: {len(files)} files of that name in tests/, one is expected")
+    return files[0]
 
 
 def class_of(stem: str) -> str:

@@ -91,13 +91,13 @@ class Mutmut:
         self._command = [str(python), "-m", "mutmut"]
         self._made = made
         # CI: hypothesis draws the same each time, and is not impatient.
-        self._told = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "LOAM_ROOT": str(ROOT), "CI": "1"}
+        self._environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "LOAM_ROOT": str(ROOT), "CI": "1"}
 
     def judge(self, names: Sequence[str], log: Path, seconds: float | None) -> bool:
         """Judge mutants, those of patterns or all that were not judged yet; whether it went well."""
         with log.open("w") as file:
             process = subprocess.Popen(
-                [*self._command, "run", *names], cwd=self._made, env=self._told, stdout=file, stderr=file,
+                [*self._command, "run", *names], cwd=self._made, env=self._environment, stdout=file, stderr=file,
                 start_new_session=True,
             )  # fmt: skip
             try:
@@ -119,7 +119,7 @@ class Mutmut:
 
     def _ask(self, *words: str) -> str:
         done = subprocess.run(
-            [*self._command, *words], cwd=self._made, env=self._told, capture_output=True, text=True, check=True
+            [*self._command, *words], cwd=self._made, env=self._environment, capture_output=True, text=True, check=True
         )
         return done.stdout
 
@@ -177,17 +177,17 @@ def main() -> int:
         print((folder / "log").read_text()[-3000:], file=sys.stderr)
         return 1
     every = {name: state for name, state in mutmut.states().items() if drawn is None or name in drawn}
-    found = {name: state for name, state in every.items() if state != NOT_RUN}
-    for name, state in sorted(found.items()):
+    judged = {name: state for name, state in every.items() if state != NOT_RUN}
+    for name, state in sorted(judged.items()):
         if state != "killed":
             print(f"{state}: {name}", *mutmut.change(name), sep="\n", flush=True)
-    counts = Counter(found.values())
+    counts = Counter(judged.values())
     print(
         ", ".join(f"{count} {state}" for state, count in counts.most_common()),
-        f"of {len(found)} mutants; {len(every) - len(found)} not run",
+        f"of {len(judged)} mutants; {len(every) - len(judged)} not run",
     )
-    if drawn is not None and len(found) == len(every):
-        print(sampling.told(sum(state not in UNNOTICED for state in found.values()), len(found), options.seed))
+    if drawn is not None and len(judged) == len(every):
+        print(sampling.score(sum(state not in UNNOTICED for state in judged.values()), len(judged), options.seed))
     return 0
 
 

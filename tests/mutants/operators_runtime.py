@@ -121,7 +121,7 @@ def mutants_of(file: str) -> list[Operator]:
     """Every mutant of a file."""
     text = (ROOT / file).read_text()
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found = []
+    operators = []
     for number, start in enumerate(starts, 1):
         end = text.find("\n", start) if text.find("\n", start) >= 0 else len(text)
         line = text[start:end]
@@ -129,8 +129,8 @@ def mutants_of(file: str) -> list[Operator]:
             continue
         for first, last, new in _changes(line):
             after = (line[:first] + new + line[last:]).strip()
-            found.append(Operator(file, number, start + first, start + last, new, line.strip(), after))
-    return found
+            operators.append(Operator(file, number, start + first, start + last, new, line.strip(), after))
+    return operators
 
 
 def _changes(line: str) -> Iterator[tuple[int, int, str]]:
@@ -178,8 +178,8 @@ class Judge:
 
     def _sources(self, test: str) -> dict[Path, Path]:
         """The sources that are a test's own, with their objects: the driver is of tests of transactions alone."""
-        found = run.objects_of_test(self._base, test, DEFINES)
-        return found if "tm" in self._layers[test] else {source_of_test(test): found[source_of_test(test)]}
+        objects = run.objects_of_test(self._base, test, DEFINES)
+        return objects if "tm" in self._layers[test] else {source_of_test(test): objects[source_of_test(test)]}
 
     def _shared(self, test: str) -> dict[Path, Path]:
         """The sources of the runtime that a test is linked with, and the main() of all tests."""
@@ -193,12 +193,12 @@ class Judge:
     def _filter_of(self, test: str) -> str:
         """All of a test but what fails on the source as it is: some cases of malloc's need it as a library."""
         program = self._base.test(test, DEFINES)
-        _, told = run.passes(program, "*")
-        failing = sorted(set(re.findall(r"\[  FAILED  \] (\S+?),? ", told + " ")))
+        _, output = run.passes(program, "*")
+        failing = sorted(set(re.findall(r"\[  FAILED  \] (\S+?),? ", output + " ")))
         wanted = "-" + ":".join(failing) if failing else "*"
-        good, told = run.passes(program, wanted)
+        good, output = run.passes(program, wanted)
         if not good:
-            raise Broken(f"{test} fails on the source as it is: {told}")
+            raise Broken(f"{test} fails on the source as it is: {output}")
         return wanted
 
     def killer(self, mutant: Operator, number: int) -> str:
@@ -341,13 +341,13 @@ def main() -> int:
                 count(mutant, killer)
                 if killer is not None:
                     journal.add(mutant, killer)
-    for file, found in counts.items():
-        valid = found["killed"] + found["survived"]
-        print(f"{file}: {found['killed']} of {valid} killed, {found['does not compile']} do not compile, "
-              f"{found['not run']} not run")  # fmt: skip
+    for file, states in counts.items():
+        valid = states["killed"] + states["survived"]
+        print(f"{file}: {states['killed']} of {valid} killed, {states['does not compile']} do not compile, "
+              f"{states['not run']} not run")  # fmt: skip
     if options.sample is not None:
-        killed = sum(found["killed"] for found in counts.values())
-        print(sampling.told(killed, killed + sum(found["survived"] for found in counts.values()), options.seed))
+        killed = sum(states["killed"] for states in counts.values())
+        print(sampling.score(killed, killed + sum(states["survived"] for states in counts.values()), options.seed))
     return 0
 
 
@@ -355,12 +355,12 @@ def chosen(files: Sequence[str], sample: int | None, share: int, seed: int) -> l
     """The mutants to judge, in this order: a sample of all, else of each file one in `share`."""
     if sample is not None:
         return sampling.drawn([mutant for file in files for mutant in mutants_of(file)], sample, seed)
-    found = []
+    picked = []
     for file in files:
         every = mutants_of(file)
         some = random.Random(f"{seed} {file}").sample(every, -(-len(every) // share))
-        found += sorted(some, key=lambda each: (each.start, each.new))
-    return found
+        picked += sorted(some, key=lambda each: (each.start, each.new))
+    return picked
 
 
 if __name__ == "__main__":

@@ -54,15 +54,15 @@ class Block:
 
 def tokens(text: str) -> list[Token]:
     """The tokens of C++ source, without comments."""
-    found = []
+    parsed = []
     at = 0
     while at < len(text):
         if gap := _COMMENT.match(text, at):
             at = gap.end()
         elif token := _TOKEN.match(text, at):
-            found.append(Token(token[0], at, token.end()))
+            parsed.append(Token(token[0], at, token.end()))
             at = token.end()
-    return found
+    return parsed
 
 
 def _name(head: list[str]) -> str:
@@ -100,7 +100,7 @@ def _without_templates(head: list[str]) -> list[str]:
 
 def blocks(source: list[Token]) -> list[Block]:
     """All blocks between braces."""
-    found = []
+    inner = []
     around: list[tuple[str, int]] = []
     head = depth = 0
     for i, token in enumerate(source):
@@ -111,7 +111,7 @@ def blocks(source: list[Token]) -> list[Block]:
         elif token.text == "}":
             if around:
                 name, first = around[-1]
-                found.append(Block((*(n for n, _ in around[:-1]), name), first, i))
+                inner.append(Block((*(n for n, _ in around[:-1]), name), first, i))
                 around.pop()
             head = i + 1
         elif token.text == ";" and depth == 0:
@@ -119,7 +119,7 @@ def blocks(source: list[Token]) -> list[Block]:
         depth += (token.text == "(") - (token.text == ")")
         if token.text in "{}":
             depth = 0
-    return found
+    return inner
 
 
 def _is_named(block: Block, name: str) -> bool:
@@ -139,13 +139,13 @@ def runs(text: str, scope: str, run: str) -> list[tuple[int, int]]:
     """Where a run of tokens stands in the functions, types or namespaces of this name ("": anywhere): token indices."""
     source = tokens(text)
     wanted = [t.text for t in tokens(run)]
-    found = set()
+    places = set()
     for first, end in _regions(source, scope):
         words = [t.text for t in source[first:end]]
         for i in range(len(words) - len(wanted) + 1):
             if words[i : i + len(wanted)] == wanted:
-                found.add((first + i, first + i + len(wanted)))
-    return sorted(found)
+                places.add((first + i, first + i + len(wanted)))
+    return sorted(places)
 
 
 def statement(source: list[Token], first: int, end: int) -> tuple[int, int]:

@@ -38,10 +38,10 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in self._texts:
             return None
-        found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        assert found is not None and found.origin is not None, fullname
-        loader = _Loader(fullname, found.origin, self._texts[fullname])
-        return importlib.util.spec_from_file_location(fullname, found.origin, loader=loader)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        assert spec is not None and spec.origin is not None, fullname
+        loader = _Loader(fullname, spec.origin, self._texts[fullname])
+        return importlib.util.spec_from_file_location(fullname, spec.origin, loader=loader)
 
 
 def _given(variable: str) -> dict[str, str]:
@@ -56,8 +56,8 @@ def _with_programs(programs: dict[str, str]) -> None:
     real = paths.load_paths
 
     def load_paths(preset: str = "release") -> dict[str, Any]:
-        found = real(preset)
-        return {**found, "libraries": {**found["libraries"], **programs}}
+        built = real(preset)
+        return {**built, "libraries": {**built["libraries"], **programs}}
 
     paths.load_paths = load_paths
 

@@ -115,13 +115,13 @@ def read_mutants(names: list[str]) -> list[Mutant]:
     try:
         if names:
             return find(names)
-        found = mutants()
+        every = mutants()
     except Broken as problem:
         sys.exit(f"error: {problem}\n0 passed, 1 failed")
     share = int(os.environ.get("LOAM_MUTANTS_SHARE", "1"))
     trees = [*(source for tree in ("runtime", STRUCTURES, *PURE) for source in (ROOT / tree).rglob("*.[ch]pp"))]
     sources = sorted([*trees, *(ROOT / "lab" / "loam_lab").rglob("*.py")])
-    return found[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
+    return every[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
 
 
 def tool_environment() -> dict[str, str]:
@@ -376,8 +376,8 @@ def main() -> int:
                 print(f"skipped: {mutant.name} ({work}): this machine does not run {killer}", flush=True)
             elif not problem:
                 passed += 1
-                said = f"{mutant.name}: killed by" if work == "mutant" else "unmutated passes"
-                print(f"ok      {said} {killer}", flush=True)
+                outcome = f"{mutant.name}: killed by" if work == "mutant" else "unmutated passes"
+                print(f"ok      {outcome} {killer}", flush=True)
             else:
                 failures += 1
                 print(f"FAILED  {mutant.name} ({work}; {mutant.what}), {killer}: {problem}", flush=True)

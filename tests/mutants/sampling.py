@@ -29,7 +29,7 @@ def interval(killed: int, judged: int) -> tuple[float, float]:
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def told(killed: int, judged: int, seed: int) -> str:
+def score(killed: int, judged: int, seed: int) -> str:
     """The score of a sample in words."""
     low, high = interval(killed, judged)
     return f"sample of seed {seed}: {killed} of {judged} killed; of all {100 * low:.0f} to {100 * high:.0f} %"

@@ -115,7 +115,7 @@ def _as_json(value: object) -> object:
 def print_json(value: object) -> None:
     """The one JSON document of a --json command, on standard output, with a newline."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, default=_as_json)
-    sys.stdout.write(_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 

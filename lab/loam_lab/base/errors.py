@@ -55,8 +55,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """
     known = list(names)
     folded = {known_name.lower(): known_name for known_name in known}
-    found = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    matches = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
 
 
 def unknown(subject: str, value: str, names: Iterable[str], what: str) -> LoamError:

@@ -82,16 +82,16 @@ def _unpacked(archive: Path) -> Path:
 def sent() -> dict[str, Any] | None:
     """What a tree that was unpacked says of itself: "revision", "files"; None for a checkout of git's."""
     try:
-        found: dict[str, Any] = json.loads((root() / SENT).read_text())
+        document: dict[str, Any] = json.loads((root() / SENT).read_text())
     except (OSError, ValueError):
         return None
-    return found
+    return document
 
 
 def revision() -> str:
     """Git revision of the checkout, with "+" where files were changed since; "" where none is known."""
-    if (told := sent()) is not None:
-        return str(told["revision"])
+    if (document := sent()) is not None:
+        return str(document["revision"])
     try:
         # Without optional locks: another git command in the same checkout must not find the index taken.
         command = ["git", "--no-optional-locks", "-C", str(root()), "describe"]

@@ -48,12 +48,12 @@ def count(text: str) -> int:
 def listed(package: str) -> dict[str, str]:
     """The subjects of a package by name, each with the first line of its docstring; nothing is imported."""
     folder = Path(__file__).parents[1].joinpath(*package.split("."))
-    found = {}
+    summaries = {}
     for file in sorted(folder.glob("*.py")):
         tree = ast.parse(file.read_text())
         if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
-            found[file.stem.replace("_", "-")] = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return found
+            summaries[file.stem.replace("_", "-")] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return summaries
 
 
 def run(package: str, kind: str, arguments: Sequence[str]) -> int:

@@ -152,13 +152,13 @@ def keys_at(model: type[BaseModel], where: Where) -> list[str]:
     for part in where:
         if isinstance(part, int):
             continue
-        found: list[type[BaseModel]] = []
+        models: list[type[BaseModel]] = []
         for candidate in reached:
             for name, field in candidate.model_fields.items():
                 if part in (name, field.alias):
-                    found += _models(field.annotation)
+                    models += _models(field.annotation)
         # A member of a union puts its own name into the path: stay where we are.
-        reached = found or [candidate for candidate in reached if candidate.__name__ == part]
+        reached = models or [candidate for candidate in reached if candidate.__name__ == part]
     return [field.alias or name for candidate in reached for name, field in candidate.model_fields.items()]
 
 
@@ -203,10 +203,10 @@ def not_toml(problem: Exception, *, subject: str, file: Path) -> LoamError:
     if isinstance(problem, UnicodeDecodeError):
         line = problem.object.count(b"\n", 0, problem.start) + 1
         return LoamError(subject, f"{file}:{line}", "is not TOML: not text in UTF-8", "save it as UTF-8")
-    said = str(problem)
-    at = re.search(r" \(at line (\d+), column (\d+)\)$", said)
+    message = str(problem)
+    at = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     place = f"{file}:{at[1]}:{at[2]}" if at else str(file)
-    reason = said[: at.start()] if at else said
+    reason = message[: at.start()] if at else message
     return LoamError(
         subject,
         place,

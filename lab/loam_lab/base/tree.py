@@ -49,8 +49,8 @@ class Tree:
 
     def glob(self, pattern: str) -> list[str]:
         """Names that match an absolute pattern, in natural order (cpu2 before cpu10)."""
-        found = ["/" + str(file.relative_to(self.root)) for file in self.root.glob(pattern.lstrip("/"))]
-        return sorted(found, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
+        names = ["/" + str(file.relative_to(self.root)) for file in self.root.glob(pattern.lstrip("/"))]
+        return sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
 
     def locked(self, name: str) -> str:
         """Why a setting cannot be written by this process; "" where it can."""

@@ -53,17 +53,19 @@ def read(text: str, program: Path) -> dict[str, Any]:
     false_sharing, asked_by ("" where it is not known), arrived by core and column, between as [from, to, count]
     raises: KeyError, TypeError or ValueError where the text has not the simulator's form
     """
-    found = json.loads(text)
-    lines = [line for line in found["lines"][:LINES_MAX] if line["arrived"]]
+    statistics = json.loads(text)
+    lines = [line for line in statistics["lines"][:LINES_MAX] if line["arrived"]]
     sites = [symbols.Site(number, str(line["sites"][0]["object"]), int(line["sites"][0]["address"]))
              for number, line in enumerate(lines) if line["sites"]]  # fmt: skip
     try:
         places = symbols.places(sites, program, paths.root())
     except LoamError:  # addr2line is missing: the lines are worth having without names
         places = {}
-    begin_ms, end_ms = (int(found[name]) / int(found["megahertz"]) / 1000 for name in ("moves_begin", "moves_end"))
+    begin_ms, end_ms = (
+        int(statistics[name]) / int(statistics["megahertz"]) / 1000 for name in ("moves_begin", "moves_end")
+    )
     return {
-        "begin_ms": begin_ms, "end_ms": end_ms, "one_in": int(found["moves_one_in"]),
+        "begin_ms": begin_ms, "end_ms": end_ms, "one_in": int(statistics["moves_one_in"]),
         "columns": len(lines[0]["arrived"][0]["counts"]) if lines else 0,
         "lines": [_line(line, places.get(number)) for number, line in enumerate(lines)],
     }  # fmt: skip

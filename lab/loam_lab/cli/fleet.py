@@ -43,9 +43,9 @@ def choice(
     from loam_lab.campaign.fleet.selection import Choice
 
     alike = tuple(tuple(names([one])) for one in identical or ())
-    found = Choice(engine, tuple(names(hosts)), partition, tuple(options or ()), alike)
-    found.check()
-    return found
+    chosen = Choice(engine, tuple(names(hosts)), partition, tuple(options or ()), alike)
+    chosen.check()
+    return chosen
 
 
 @agent.command("describe")

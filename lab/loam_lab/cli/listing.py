@@ -39,12 +39,12 @@ def _print_unbuilt(sources: Iterable[Source], kind: str) -> None:
 
     from loam_lab.setup import jvm
 
-    def print_those(those: list[Source], told: str) -> None:
+    def print_those(those: list[Source], title: str) -> None:
         if those:
             rows = [
                 (f"[command]{escape(one.name)}[/command]", escape(one.summary or f"see {one.file}")) for one in those
             ]
-            console.out().print(console.table(["name", "what it is"], rows, title=escape(told)))
+            console.out().print(console.table(["name", "what it is"], rows, title=escape(title)))
 
     listed = sorted(sources, key=lambda source: source.name)
     java = [source for source in listed if source.name.startswith(jvm.PREFIX)]
@@ -118,19 +118,19 @@ def _workloads(as_json: bool) -> int:
 
     descriptions = workloads.built()
     syncs: dict[str, list[str]] = {}
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     for description in descriptions:
         for workload in description.workloads:
-            found.setdefault(workload.name, workload)
+            described.setdefault(workload.name, workload)
             syncs.setdefault(workload.name, []).append(description.sync.name)
-    unbuilt = [source for name, source in sources.workloads().items() if name not in found]
+    unbuilt = [source for name, source in sources.workloads().items() if name not in described]
     _note_changes()
     if as_json:
         console.print_json({"schema": 1, "workloads": [
-            {**workload.model_dump(mode="json"), "syncs": syncs[name]} for name, workload in sorted(found.items())
+            {**workload.model_dump(mode="json"), "syncs": syncs[name]} for name, workload in sorted(described.items())
         ], "not_built": _unbuilt_json(unbuilt)})  # fmt: skip
         return 0
-    for name, workload in sorted(found.items()):
+    for name, workload in sorted(described.items()):
         console.out().print(f"[command]{name}[/command]  {workload.summary}", soft_wrap=False)
         metrics = ", ".join(f"{metric.name}" for metric in workload.metrics)
         console.out().print(f"  measures {metrics}", style="aside")

@@ -219,13 +219,13 @@ def _usage(error: typer.TyperException, program: str, words: Sequence[str]) -> L
     """What typer says about a mistyped command line, as one of our errors; it leaves out the value that is wrong."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else program
-    said, hint = error.format_message().rstrip("."), f"{path} --help"
-    if found := re.match(r"Invalid value for '(-[\w-]+)[^']*': (.*)", said):
-        given = [b for a, b in itertools.pairwise(words) if a == found[1]]
-        given += [word.partition("=")[2] for word in words if word.startswith(f"{found[1]}=")]
+    message, hint = error.format_message().rstrip("."), f"{path} --help"
+    if match := re.match(r"Invalid value for '(-[\w-]+)[^']*': (.*)", message):
+        given = [b for a, b in itertools.pairwise(words) if a == match[1]]
+        given += [word.partition("=")[2] for word in words if word.startswith(f"{match[1]}=")]
         if given:
-            return LoamError(found[1], given[-1], found[2], hint, exit_code=error.exit_code)
-    return LoamError(path, None, said, hint, exit_code=error.exit_code)
+            return LoamError(match[1], given[-1], match[2], hint, exit_code=error.exit_code)
+    return LoamError(path, None, message, hint, exit_code=error.exit_code)
 
 
 def _fail(error: LoamError, as_json: bool) -> int:

@@ -73,15 +73,15 @@ def names(values: Sequence[str] | None) -> list[str]:
 
 def allocator_names(values: Sequence[str] | None) -> list[str]:
     """The same of allocators: a part "key=value" is a setting of the one before it, as in design:base,cache=0."""
-    found: list[str] = []
+    specs: list[str] = []
     for value in values or ():
-        first = len(found)
+        first = len(specs)
         for part in (part.strip() for part in value.split(",")):
-            if "=" in part and ":" not in part and len(found) > first:
-                found[-1] += f":{part}"
+            if "=" in part and ":" not in part and len(specs) > first:
+                specs[-1] += f":{part}"
             elif part:
-                found.append(part)
-    return list(dict.fromkeys(found))
+                specs.append(part)
+    return list(dict.fromkeys(specs))
 
 
 def integers(option: str, values: Sequence[str] | None) -> list[int]:
@@ -89,7 +89,7 @@ def integers(option: str, values: Sequence[str] | None) -> list[int]:
 
     raises: LoamError if a part is no integer or below 1
     """
-    found = []
+    numbers = []
     for part in names(values):
         try:
             number = int(part)
@@ -97,8 +97,8 @@ def integers(option: str, values: Sequence[str] | None) -> list[int]:
             raise LoamError(option, part, "not a whole number", f"for example {option} 1,2") from None
         if number < 1:
             raise LoamError(option, number, "must be at least 1")
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 def chosen(**purposes: bool) -> list[Purpose]:

@@ -107,9 +107,9 @@ def proof(study: Study) -> str:
     total = sum(cell.runs for cell in study.cells)
     failures = study.raw.failures
     missing = sum(one.count for one in failures if one.state == "unproven")
-    told = f"interposition verified in {rounding.count(max(0, total - missing))} of {rounding.count(total)} runs"
+    verified = f"interposition verified in {rounding.count(max(0, total - missing))} of {rounding.count(total)} runs"
     lost = sum(cell.state != "ok" for cell in study.cells)
-    return told + (f", {lost} of {len(study.cells)} cells without a result" if lost else "")
+    return verified + (f", {lost} of {len(study.cells)} cells without a result" if lost else "")
 
 
 def escape(text: str) -> str:
@@ -147,12 +147,12 @@ def run(result_or_none: Path | None, *, as_json: bool) -> int:
     folder = result_or_none if result_or_none is not None else paths.latest_result()
     file = folder if folder.is_file() else folder / "result.json"
     content = read_result(folder)
-    found = cite(content, hashlib.sha256(file.read_bytes()).hexdigest(), str(folder))
+    citation = cite(content, hashlib.sha256(file.read_bytes()).hexdigest(), str(folder))
     if as_json:
-        console.print_json({"schema": 1, "sentence": found.sentence, "bibtex": found.bibtex})
+        console.print_json({"schema": 1, "sentence": citation.sentence, "bibtex": citation.bibtex})
         return 0
     # Plain text: markup and folding would break what is meant to be pasted.
-    console.out().print(found.sentence, soft_wrap=True, markup=False)
+    console.out().print(citation.sentence, soft_wrap=True, markup=False)
     console.out().print("")
-    console.out().print(found.bibtex, soft_wrap=True, markup=False)
+    console.out().print(citation.bibtex, soft_wrap=True, markup=False)
     return 0

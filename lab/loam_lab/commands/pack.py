@@ -200,7 +200,7 @@ def check(file: Path) -> int:
     raises: LoamError if it is no such archive, a file differs, is missing, is too many, or leaves the archive's folder
     """
     sums: dict[str, str] = {}
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     total = 0
     try:
         with tarfile.open(file, "r:gz") as archive:
@@ -210,25 +210,25 @@ def check(file: Path) -> int:
                 if total > _CHECK_MAX_BYTES:
                     raise LoamError(str(file), None, "unpacks to more than 8 GiB", "unpack and check it by hand")
                 stream = archive.extractfile(entry)
-                if stream is None or name in found:
+                if stream is None or name in digests:
                     raise LoamError(str(file), None, f"holds {name} twice or not as a file", "get the archive again")
                 if name == SUMS:
                     sums = _sums(file, stream)
                     continue
-                found[name] = _stream_digest(stream)
+                digests[name] = _stream_digest(stream)
     except FileNotFoundError:
         raise LoamError(str(file), None, "there is no such file", "name an archive that ./loam pack wrote") from None
     except (tarfile.TarError, OSError, EOFError, ValueError) as problem:
         raise LoamError(str(file), None, f"is not a whole archive: {problem}", "get the archive again") from None
     if not sums:
         raise LoamError(str(file), None, f"holds no {SUMS}", "name an archive that ./loam pack wrote")
-    for name in sorted(sums.keys() | found.keys()):
-        if name not in found:
+    for name in sorted(sums.keys() | digests.keys()):
+        if name not in digests:
             raise LoamError(str(file), None, f"{name} is missing", "get the archive again")
-        if sums.get(name) != found[name]:
+        if sums.get(name) != digests[name]:
             what = "differs from its checksum" if name in sums else f"is not in {SUMS}"
             raise LoamError(str(file), None, f"{name} {what}", "get the archive again, or ask its author")
-    return len(found)
+    return len(digests)
 
 
 def _inside(file: Path, entry: tarfile.TarInfo) -> str:
@@ -242,13 +242,13 @@ def _inside(file: Path, entry: tarfile.TarInfo) -> str:
 
 
 def _sums(file: Path, stream: IO[bytes]) -> dict[str, str]:
-    found = {}
+    by_name = {}
     for number, line in enumerate(stream.read(16 * _CHUNK).decode("utf-8", "replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
         if match is None:
             raise LoamError(f"{file}: {SUMS}:{number}", line[:80], "not a checksum and a name", "get the archive again")
-        found[match[2]] = match[1]
-    return found
+        by_name[match[2]] = match[1]
+    return by_name
 
 
 def run(result: Path | None, out: Path | None, archive: Path | None, *, as_json: bool) -> int:
@@ -274,6 +274,6 @@ def run(result: Path | None, out: Path | None, archive: Path | None, *, as_json:
         console.print_json({"schema": 1, "archive": str(target), "sha256": _digest(target), "files": sums})
     else:
         size = target.stat().st_size / 1024
-        told = f"{target}: {len(sums)} files, {size:,.0f} KiB, SHA-256 {_digest(target)}"
-        console.out().print(told, soft_wrap=True, markup=False)
+        summary = f"{target}: {len(sums)} files, {size:,.0f} KiB, SHA-256 {_digest(target)}"
+        console.out().print(summary, soft_wrap=True, markup=False)
     return 0

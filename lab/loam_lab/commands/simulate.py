@@ -56,10 +56,10 @@ class Row:
     false_sharing: float
 
 
-def _said(text: str, lines: int = 12) -> str:
+def _first_lines(text: str, lines: int = 12) -> str:
     """The first lines of what a tool said: the first error matters."""
-    found = text.strip().splitlines()
-    return "\n".join([*found[:lines], *(["..."] if len(found) > lines else [])])
+    all_lines = text.strip().splitlines()
+    return "\n".join([*all_lines[:lines], *(["..."] if len(all_lines) > lines else [])])
 
 
 def _compiler(source: Path) -> str:
@@ -95,19 +95,22 @@ def compiled(sources: Sequence[Path], flags: Sequence[str], preset: str, folder:
         made = folder / f"{number}.o"
         hooks = [*own["compile"], "-pthread", "-g1"]
         command = [compiler, *hooks, *(flag for flag in flags if not flag.startswith(("-l", "-L"))), "-c", str(source)]
-        if said := _tool([*command, "-o", str(made)], str(source)):
-            raise LoamError("simulate", source, f"does not compile:\n{_said(said)}")
+        if complaint := _tool([*command, "-o", str(made)], str(source)):
+            raise LoamError("simulate", source, f"does not compile:\n{_first_lines(complaint)}")
         objects.append(str(made))
     program = folder / "program"
     linker = next((one for source, one in zip(sources, compilers, strict=True) if source.suffix in CPP), compilers[0])
     linked = [*own["link"], str(simulator), f"-Wl,-rpath,{simulator.parent}", "-pthread", *flags]
-    if said := _tool([linker, "-o", str(program), *objects, *linked], "linking"):
-        if "undefined reference to `main'" in said:
+    if complaint := _tool([linker, "-o", str(program), *objects, *linked], "linking"):
+        if "undefined reference to `main'" in complaint:
             raise LoamError(
                 "simulate", ", ".join(map(str, sources)), "none of them has a function main", "name all sources"
             )
         raise LoamError(
-            "simulate", None, f"the program does not link:\n{_said(said)}", "name all sources; --flags has libraries"
+            "simulate",
+            None,
+            f"the program does not link:\n{_first_lines(complaint)}",
+            "name all sources; --flags has libraries",
         )
     return program
 
@@ -136,13 +139,13 @@ def _run(command: Sequence[str], environment: Mapping[str, str], seed_variable: 
             raise LoamError("simulate", shown, f"did not end within {TIMEOUT_S:g} s", "give it less to do") from None
         if done.returncode != 0:
             raise LoamError(
-                "simulate", shown, f"the program ended with status {done.returncode}:\n{_said(done.stderr)}"
+                "simulate", shown, f"the program ended with status {done.returncode}:\n{_first_lines(done.stderr)}"
             )
         if not file.exists():
             raise LoamError("simulate", shown, "the program ended without its counts",
                             "let it return from main or call exit(), not _exit()")  # fmt: skip
-        found: dict[str, Any] = json.loads(file.read_text())
-        return found
+        document: dict[str, Any] = json.loads(file.read_text())
+        return document
 
 
 def _row(allocator: str, threads: int | None, runs: Sequence[Mapping[str, Any]], first_ms: float | None) -> Row:
@@ -168,12 +171,12 @@ def moved(run: Mapping[str, Any], program: Path) -> list[dict[str, Any]]:
         if line["sites"]
     ]
     places = symbols.places(sites, program, Path.cwd())
-    found = []
+    rows = []
     for number, line in enumerate(lines):
         own = places[number].own if number in places else None
         kept = {name: line[name] for name in ("address", "transfers", "true_sharing", "false_sharing")}
-        found.append({**kept, "cores": len(line["cores"]), "where": own.place if own else ""})
-    return found
+        rows.append({**kept, "cores": len(line["cores"]), "where": own.place if own else ""})
+    return rows
 
 
 def simulate(
@@ -184,8 +187,8 @@ def simulate(
 
     raises: LoamError for an unknown machine or allocator, sources that do not compile, and a program that fails
     """
-    found = machines.find(machine)
-    if not found.simulated:
+    described = machines.find(machine)
+    if not described.simulated:
         raise LoamError(
             "--machine", machine, "is no simulated machine", "see ./loam list machines; bench measures on this one"
         )
@@ -197,15 +200,15 @@ def simulate(
     for name in allocators:
         registry.check(name)
     with tempfile.TemporaryDirectory(prefix="loam-simulate-") as scratch:
-        program = compiled(sources, shlex.split(flags), found.preset or "", Path(scratch))
+        program = compiled(sources, shlex.split(flags), described.preset or "", Path(scratch))
         rows: list[Row] = []
         last: Mapping[str, Any] = {}
         counts: Sequence[int | None] = threads or [None]
         for count, name in itertools.product(counts, allocators):
             words = [word.replace(PLACEHOLDER, str(count)) for word in arguments]
-            environment = _environment(name, found)
+            environment = _environment(name, described)
             runs = [
-                _run([str(program), *words], environment, found.seed_variable, seed) for seed in range(1, seeds + 1)
+                _run([str(program), *words], environment, described.seed_variable, seed) for seed in range(1, seeds + 1)
             ]
             first = next((row.ms for row in rows if row.threads == count), None)
             rows.append(_row(name, count, runs, first))

@@ -27,8 +27,8 @@ def mirror() -> str:
     """The archive that this machine takes its packages from."""
     files = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
     text = "\n".join(file.read_text() for file in files if file.is_file())
-    found = re.search(r"^(?:deb(?: \[.*?\])?|URIs:) (https?://\S+?/debian)/?(?:\s|$)", text, re.MULTILINE)
-    return found[1] if found else _MIRROR
+    match = re.search(r"^(?:deb(?: \[.*?\])?|URIs:) (https?://\S+?/debian)/?(?:\s|$)", text, re.MULTILINE)
+    return match[1] if match else _MIRROR
 
 
 def environment() -> dict[str, str]:

@@ -180,8 +180,8 @@ def words(reason: Reason) -> str:
         case PrintedTwice(what, count):
             return f"{count} printed numbers fit {what}: name the levels that tell them apart"
         case Unlike(fact, values):
-            told = listing(f"{value or 'unknown'} on {name}" for name, value in values)
-            return f"they are not of one kind: {fact} is {told}"
+            facts = listing(f"{value or 'unknown'} on {name}" for name, value in values)
+            return f"they are not of one kind: {fact} is {facts}"
         case NoCommonCase():
             return "no case was measured on all of them"
         case BaselineDiffers(case, baseline, (first, second), ratio, margin):

@@ -258,13 +258,13 @@ class Needs(BaseModel):
 
     def words(self) -> list[str]:
         """Every need in a few words."""
-        found = [f"{self.cores} cores"] if self.cores > 1 else []
-        found += ["hardware transactions (RTM)"] if self.rtm else []
-        found += ["hardware counters"] if self.counters else []
-        found += [f"allocator {name}" for name in self.allocators]
-        found += [f"workload {name}" for name in self.workloads]
-        found += [f"synchronisation {name}" for name in self.syncs]
-        return found + ([f"machine {self.machine}"] if self.machine else [])
+        needs = [f"{self.cores} cores"] if self.cores > 1 else []
+        needs += ["hardware transactions (RTM)"] if self.rtm else []
+        needs += ["hardware counters"] if self.counters else []
+        needs += [f"allocator {name}" for name in self.allocators]
+        needs += [f"workload {name}" for name in self.workloads]
+        needs += [f"synchronisation {name}" for name in self.syncs]
+        return needs + ([f"machine {self.machine}"] if self.machine else [])
 
 
 class PaperValue(BaseModel):

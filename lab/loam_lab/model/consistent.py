@@ -139,9 +139,9 @@ def _selection(study: Study, groups: dict[str, Group], selection: Selection, whe
             yield where, f"group {group.name} has no level {level} of {name}", f"it has {', '.join(levels[name])}"
     if selection.over != BLOCKS and len(levels.get(selection.over, ())) < 2:
         yield where, f"group {group.name} does not vary {selection.over!r}", f"over = {BLOCKS!r}, or a varied parameter"
-    for name, found in levels.items():
-        if len(set(found)) > 1 and name not in selection.parameters and name != selection.over:
-            yield where, f"group {group.name} has several levels of {name}", f"name one: {', '.join(found)}"
+    for name, chosen in levels.items():
+        if len(set(chosen)) > 1 and name not in selection.parameters and name != selection.over:
+            yield where, f"group {group.name} has several levels of {name}", f"name one: {', '.join(chosen)}"
 
 
 def _near(name: str, known: Iterable[str]) -> str:

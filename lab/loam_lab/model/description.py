@@ -37,9 +37,9 @@ class Parameter(BaseModel):
     @property
     def wording(self) -> dict[str, str]:
         """What words.parameter() has to know: the unit by the name, the label of a choice by "name=choice", any by "name=*"."""
-        found = {self.name: self.unit}
-        found |= {f"{self.name}={choice}": label for choice, label in zip(self.choices, self.labels, strict=False)}
-        return found | ({f"{self.name}=*": self.label} if self.label else {})
+        labels = {self.name: self.unit}
+        labels |= {f"{self.name}={choice}": label for choice, label in zip(self.choices, self.labels, strict=False)}
+        return labels | ({f"{self.name}=*": self.label} if self.label else {})
 
     @model_validator(mode="after")
     def _whole(self) -> Parameter:
@@ -170,5 +170,5 @@ class Description(BaseModel):
 
     def parameters(self, workload: str) -> dict[str, Parameter]:
         """Parameters of the synchronisation and of one workload, which share one name space."""
-        found = self.workload(workload)
-        return {p.name: p for p in (*self.sync.parameters, *(found.parameters if found else ()))}
+        described = self.workload(workload)
+        return {p.name: p for p in (*self.sync.parameters, *(described.parameters if described else ()))}

@@ -17,4 +17,4 @@ def worded(labels: Mapping[str, str]) -> Callable[[str], str]:
         return str
     names = "|".join(re.escape(name) for name in labels)
     pattern = re.compile(f"{_BEFORE}(?:{names}){_AFTER}")
-    return lambda text: pattern.sub(lambda found: labels[found[0]], text)
+    return lambda text: pattern.sub(lambda match: labels[match[0]], text)

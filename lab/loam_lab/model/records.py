@@ -103,8 +103,8 @@ def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 def rated_by_slices(lines: Iterable[Mapping[str, Any]]) -> bool:
     """Whether the rate of a process is that of the slices in which none of its threads waited."""
-    found = _iterations(lines)
-    return bool(found) and all(line.get("rated_by") == "slices" for line in found)
+    iterations = _iterations(lines)
+    return bool(iterations) and all(line.get("rated_by") == "slices" for line in iterations)
 
 
 def value_of(

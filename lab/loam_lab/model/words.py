@@ -92,10 +92,10 @@ def threads(number: int) -> str:
 
 def listing(names: Iterable[str], last: str = "and") -> str:
     """ "a", "a and b", "a, b and c"."""
-    found = list(names)
-    if len(found) < 2:
-        return "".join(found)
-    return ", ".join(found[:-1]) + f" {last} " + found[-1]
+    entries = list(names)
+    if len(entries) < 2:
+        return "".join(entries)
+    return ", ".join(entries[:-1]) + f" {last} " + entries[-1]
 
 
 def verdict_mark(verdict: str) -> str:

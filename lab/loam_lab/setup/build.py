@@ -58,7 +58,7 @@ def sources_fingerprint() -> str:
     for name in _SOURCE_FOLDERS:
         folder = top / name
         if folder.is_dir():
-            for entry in sorted(_walk(str(folder)), key=lambda found: found.path):
+            for entry in sorted(_walk(str(folder)), key=lambda directory_entry: directory_entry.path):
                 status = entry.stat()
                 digest.update(f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     for file in [top / name for name in _SOURCE_FILES] + [Path(tool) for tool in _compilers().values() if tool]:

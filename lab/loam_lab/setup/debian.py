@@ -38,13 +38,13 @@ def allocators() -> list[Package]:
     One that is measured where none is named is brought for measuring, any other by ./loam setup alone. The absence of none
     stops anything: a distribution may not have it. What compares it says that it is missing.
     """
-    found: dict[str, Package] = {}
+    by_name: dict[str, Package] = {}
     for folder in paths.allocator_folders():
         for file in sorted(folder.glob("*.toml")):
             package = _of_allocator(file)
-            if package is not None and (package.name not in found or "measure" not in found[package.name].needs):
-                found[package.name] = package
-    return list(found.values())
+            if package is not None and (package.name not in by_name or "measure" not in by_name[package.name].needs):
+                by_name[package.name] = package
+    return list(by_name.values())
 
 
 def _of_allocator(file: Path) -> Package | None:
@@ -151,8 +151,8 @@ _AGAIN_AFTER_S = 86400.0
 def _sought() -> dict[str, float]:
     """When which packages were asked for in vain, during the last day: each start would wait for the network again."""
     try:
-        told = json.loads((paths.dot_loam() / "sought.json").read_text())
-        return {str(name): float(at) for name, at in told.items() if time.time() - float(at) < _AGAIN_AFTER_S}
+        times = json.loads((paths.dot_loam() / "sought.json").read_text())
+        return {str(name): float(at) for name, at in times.items() if time.time() - float(at) < _AGAIN_AFTER_S}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -300,9 +300,9 @@ def _closure(options: Sequence[str], wanted: Sequence[Package]) -> list[str]:
         ["apt-get", *options, "--simulate", "--no-install-recommends", "install", *(package.name for package in wanted)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    found = re.findall(r"^Inst (\S+)", simulated.stdout, re.MULTILINE)
+    lacking = re.findall(r"^Inst (\S+)", simulated.stdout, re.MULTILINE)
     # A package that dpkg lists as installed but whose file is gone would not be simulated: ask for it all the same.
-    return list(dict.fromkeys([*(package.name for package in wanted), *found]))
+    return list(dict.fromkeys([*(package.name for package in wanted), *lacking]))
 
 
 def main(needs: Sequence[str]) -> int:

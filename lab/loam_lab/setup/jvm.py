@@ -46,17 +46,17 @@ def _homes() -> Iterator[Path]:
         yield Path(named)
     if _HOMES.is_dir():
         yield from sorted(_HOMES.glob(f"java-{VERSION}-openjdk-*"))
-    if found := shutil.which("java"):
-        yield Path(found).resolve().parent.parent
+    if program := shutil.which("java"):
+        yield Path(program).resolve().parent.parent
 
 
 def _version(home: Path) -> str:
     """The version of a Java home, by its file "release"; "" if it has none."""
     try:
-        found = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(), re.MULTILINE)
+        match = re.search(r'^JAVA_VERSION="([^"]+)"', (home / "release").read_text(), re.MULTILINE)
     except OSError:
         return ""
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
 def java_home() -> Path:
@@ -145,8 +145,8 @@ def maven(home: Path, *arguments: str, offline: bool) -> None:
             stdout=file, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     if done.returncode != 0:
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("[ERROR]")]
-        console.note("\n".join(f"    {line}" for line in said[:20]))
+        errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("[ERROR]")]
+        console.note("\n".join(f"    {line}" for line in errors[:20]))
         raise LoamError("jvm/pom.xml", None, f"mvn {arguments[0]} failed, see above",
                         f"is there a network? all of the output is in {log}", exit_code=1)  # fmt: skip
 
@@ -155,13 +155,13 @@ def check_libraries() -> None:
     """Hold the fetched libraries against jvm/dependencies.lock; raises: LoamError naming the first that differs."""
     lines = [line.split("  ") for line in (paths.root() / "jvm/dependencies.lock").read_text().splitlines()]
     locked = {name: digest for digest, name in lines}
-    found = {
+    digests = {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (folder() / "target/lib").glob("*.jar")
     }
-    for name in sorted(locked.keys() | found.keys()):
-        if locked.get(name) != found.get(name):
+    for name in sorted(locked.keys() | digests.keys()):
+        if locked.get(name) != digests.get(name):
             raise LoamError(
-                f".loam/jvm/target/lib/{name}", found.get(name, "missing"),
+                f".loam/jvm/target/lib/{name}", digests.get(name, "missing"),
                 f"jvm/dependencies.lock says {locked.get(name, 'that there is no such library')}",
                 "remove .loam/jvm, and name what changed in the lock",
             )  # fmt: skip

@@ -73,8 +73,8 @@ def here() -> System:
         lines = _RELEASE.read_text().splitlines()
     except OSError:
         lines = []
-    told = {name: value.strip("\"'") for name, equals, value in (line.partition("=") for line in lines) if equals}
-    return of(told, "apt-get" if shutil.which("apt-get") else "dnf" if shutil.which("dnf") else "")
+    fields = {name: value.strip("\"'") for name, equals, value in (line.partition("=") for line in lines) if equals}
+    return of(fields, "apt-get" if shutil.which("apt-get") else "dnf" if shutil.which("dnf") else "")
 
 
 def of(release: dict[str, str], installer: str) -> System:

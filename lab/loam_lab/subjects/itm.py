@@ -86,9 +86,9 @@ def _before_ours(program: Path, rpath: str, ours: Path | None) -> str:
     """The folder of a program's RPATH with another library of this name, "" for none: it comes before LD_LIBRARY_PATH."""
     for folder in filter(None, rpath.split(":")):
         place = folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", str(program.resolve().parent))
-        found = Path(place) / SONAME
-        if found.exists():
-            return "" if ours is not None and found.samefile(ours) else place
+        theirs = Path(place) / SONAME
+        if theirs.exists():
+            return "" if ours is not None and theirs.samefile(ours) else place
     return ""
 
 
@@ -116,10 +116,10 @@ def execute(command: Sequence[str], algorithm: str) -> int:
         raise unknown("--itm", algorithm, known, "algorithm")
     if not command:
         raise LoamError("exec", None, "no command is given", "write loam exec --itm norec -- COMMAND")
-    found = shutil.which(command[0])
-    if found is None:
+    program = shutil.which(command[0])
+    if program is None:
         raise LoamError("exec", command[0], "there is no such program", "name its path")
     ours = library()
-    if odd := check(Path(found), ours):
+    if odd := check(Path(program), ours):
         print(f"warning: {odd}", file=sys.stderr, flush=True)
-    os.execve(found, list(command), environment(algorithm, ours.parent, os.environ))
+    os.execve(program, list(command), environment(algorithm, ours.parent, os.environ))

@@ -31,10 +31,10 @@ class Mapping:
 
 def parse(line: str) -> Mapping | None:
     """A line of /proc/PID/maps; None for what is none."""
-    found = _LINE.match(line)
-    if not found:
+    match = _LINE.match(line)
+    if not match:
         return None
-    start, end, rights, offset, name = found.groups()
+    start, end, rights, offset, name = match.groups()
     return Mapping(int(start, 16), int(end, 16), int(offset, 16), name, "x" in rights)
 
 
@@ -69,12 +69,12 @@ class Loaded:
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0 or address >= self.mappings[at].end:
             return None
-        found = self.mappings[at]
-        if found.name == "" and at > 0 and self.mappings[at - 1].end == found.start:
-            found = self.mappings[at - 1]
-        if not found.is_file:
+        mapping = self.mappings[at]
+        if mapping.name == "" and at > 0 and self.mappings[at - 1].end == mapping.start:
+            mapping = self.mappings[at - 1]
+        if not mapping.is_file:
             return None
-        return found.name, address if fixed(found.name) else address - self._bases[found.name]
+        return mapping.name, address if fixed(mapping.name) else address - self._bases[mapping.name]
 
 
 @cache

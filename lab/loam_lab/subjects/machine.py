@@ -42,11 +42,11 @@ def read(path: str) -> str:
 @functools.cache
 def cpuinfo() -> dict[str, str]:
     """First processor's entry of /proc/cpuinfo."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in read("/proc/cpuinfo").split("\n\n")[0].splitlines():
         key, _, value = line.partition(":")
-        found[key.strip()] = value.strip()
-    return found
+        fields[key.strip()] = value.strip()
+    return fields
 
 
 def cpu_model() -> str:
@@ -62,11 +62,11 @@ def hardware_threads() -> int:
 
 def count(processors: str) -> int:
     """How many processors a list of the kernel names: 3 for "0-1,4"."""
-    found = 0
+    total = 0
     for part in filter(None, processors.split(",")):
         first, _, last = part.partition("-")
-        found += int(last or first) - int(first) + 1
-    return found
+        total += int(last or first) - int(first) + 1
+    return total
 
 
 def memory_bytes() -> int:

@@ -111,9 +111,9 @@ def declare(machine: Machine) -> None:
 
 def registry() -> dict[str, Machine]:
     """Every machine by name: this one, those of machines/, this one simulated, then those that were declared."""
-    found = host()
-    described = [*simulated.registry().values(), *([as_found(found)] if found.caches else [])]
-    known = {machine.name: machine for machine in (found, *map(_simulated, described))}
+    this_machine = host()
+    described = [*simulated.registry().values(), *([as_found(this_machine)] if this_machine.caches else [])]
+    known = {machine.name: machine for machine in (this_machine, *map(_simulated, described))}
     return {**known, **_declared}
 
 
@@ -126,15 +126,15 @@ _STORE_ENTRIES, _STAY_CYCLES = 64, 4
 _ATOMIC_CYCLES = 18
 
 
-def as_found(found: Machine) -> simulated.Simulated:
+def as_found(machine: Machine) -> simulated.Simulated:
     """This host as a simulated machine: its cores and caches as the kernel tells them, its times assumed.
 
     A cache whose number of sets is no power of two gets the next lower one; one that the simulator cannot have is left out.
     """
-    cores = min(found.threads, machine_keys.CORES_MAX)
+    cores = min(machine.threads, machine_keys.CORES_MAX)
     lines = ['title = "this host as found: its cores and caches, with times of a server of today"', f"cores = {cores}"]
     levels = []
-    for cache in found.caches:
+    for cache in machine.caches:
         if cache.kind == "instruction" or cache.level not in _LEVEL_CYCLES or not cache.ways or not cache.line_bytes:
             continue
         sets = 1 << (cache.size_bytes // (cache.ways * cache.line_bytes)).bit_length() - 1
@@ -210,7 +210,7 @@ def are_simulated(names: Sequence[str]) -> bool:
 
 def _caches() -> tuple[Cache, ...]:
     """The caches of the first processor, as the kernel tells them; none where it does not."""
-    found = []
+    caches = []
     for index in range(8):
         folder = f"/sys/devices/system/cpu/cpu0/cache/index{index}"
         texts = {name: here.read(f"{folder}/{name}") for name in ("level", "type", "size", "ways_of_associativity",
@@ -218,11 +218,11 @@ def _caches() -> tuple[Cache, ...]:
         size = texts["size"].removesuffix("K")
         if not texts["level"].isdigit() or not size.isdigit():
             continue
-        found.append(Cache(
+        caches.append(Cache(
             int(texts["level"]), texts["type"].lower(), int(size) * 1024, _number(texts["ways_of_associativity"]),
             _number(texts["coherency_line_size"]), here.count(texts["shared_cpu_list"]) or 1,
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(caches)
 
 
 def _number(text: str) -> int:

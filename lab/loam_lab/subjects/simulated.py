@@ -120,7 +120,7 @@ def read(file: Path, text: str, content: Mapping[str, Any]) -> Simulated:
 
 def _sources(file: Path, text: str, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """The source of each value: that of its key, else of the longest beginning of it up to a dot."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     used: set[str] = set()
     for key in values:
         parts = key.split(".")
@@ -131,10 +131,10 @@ def _sources(file: Path, text: str, given: Mapping[str, str], values: Mapping[st
             hint = f'add {named_so} to [sources]; one that begins with "assumed" marks a guess'
             raise _wrong(file, text, tuple(parts), f"{key} = {values[key]}: its source is missing", hint)
         used.add(named)
-        found[key] = given[named]
+        sources[key] = given[named]
     for unused in given.keys() - used:
         raise _wrong(file, text, ("sources", unused), f"sources: no key begins with {unused}")
-    return found
+    return sources
 
 
 def _wrong(file: Path, text: str, where: toml_errors.Where, limit: str, hint: str = "") -> LoamError:

@@ -37,17 +37,17 @@ class Source:
 def syncs() -> dict[str, Source]:
     """Every synchronisation by name."""
     root = paths.root()
-    found = [_of(file) for pattern in _SYNCS for file in sorted(root.glob(pattern))]
+    sources = [_of(file) for pattern in _SYNCS for file in sorted(root.glob(pattern))]
     for file in sorted(root.glob("workloads/*/executables.cmake")):
         for name, header in _EXECUTABLE.findall(file.read_text()):
             written = header.replace("${peers}", "workloads/peers")
-            found.append(Source(name, written, _summary(root / written)))
+            sources.append(Source(name, written, _summary(root / written)))
     entries = root / "cmake/LoamPaths.cmake"
     text = entries.read_text()
-    found += [Source(entry[1], _below(entries), _above(text, entry.start())) for entry in _ENTRY.finditer(text)]
+    sources += [Source(entry[1], _below(entries), _above(text, entry.start())) for entry in _ENTRY.finditer(text)]
     for file in sorted(root.glob(_JVM)):
-        found.append(Source(f"jvm-{file.stem.lower()}", _below(file), _summary(file)))
-    return {source.name: source for source in sorted(found, key=lambda source: source.file.startswith("workloads/"))}
+        sources.append(Source(f"jvm-{file.stem.lower()}", _below(file), _summary(file)))
+    return {source.name: source for source in sorted(sources, key=lambda source: source.file.startswith("workloads/"))}
 
 
 def workloads() -> dict[str, Source]:
@@ -56,11 +56,11 @@ def workloads() -> dict[str, Source]:
 
     folders = sorted(paths.root().glob("workloads/*/"))
     files = [file for folder in folders if folder.name not in _NO_WORKLOADS for file in sorted(folder.glob("*.cpp"))]
-    found = {source.name: source for source in map(_of, files)}
+    by_name = {source.name: source for source in map(_of, files)}
     for program in PROGRAMS.values():
         written = "lab/loam_lab/subjects/programs/catalogue.py"
-        found.setdefault(program.name, Source(program.name, written, program.compares))
-    return found
+        by_name.setdefault(program.name, Source(program.name, written, program.compares))
+    return by_name
 
 
 def _of(file: Path) -> Source:

@@ -76,10 +76,10 @@ def digest_of(files: Iterable[str]) -> str:
 
     raises: LoamError if one cannot be read
     """
-    found = [_digest(file) for file in files]
-    if len(found) == 1:
-        return found[0]
-    return "sha256:" + hashlib.sha256("\n".join(found).encode()).hexdigest()
+    digests = [_digest(file) for file in files]
+    if len(digests) == 1:
+        return digests[0]
+    return "sha256:" + hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def _digest(file: str) -> str:

@@ -78,7 +78,7 @@ def places(sites: Iterable[Site], executable: Path, root: Path) -> dict[int, Pla
     by_object: dict[str, list[Site]] = {}
     for site in sites:
         by_object.setdefault(site.object, []).append(site)
-    found: dict[int, Place] = {}
+    by_number: dict[int, Place] = {}
     for name, wanted in by_object.items():
         file = Path(name) if name else executable
         if not file.is_file():
@@ -87,8 +87,8 @@ def places(sites: Iterable[Site], executable: Path, root: Path) -> dict[int, Pla
         chains = frames(file, [site.address - 1 for site in wanted], root)
         for site in wanted:
             chain = chains.get(site.address - 1, ())
-            found[site.number] = Place(outside(chain), chain)
-    return found
+            by_number[site.number] = Place(outside(chain), chain)
+    return by_number
 
 
 def outside(chain: Iterable[Frame]) -> Frame | None:
@@ -120,16 +120,16 @@ def frames(file: Path, addresses: Iterable[int], root: Path) -> Mapping[int, tup
 
 def parse(text: str, root: Path) -> dict[int, tuple[Frame, ...]]:
     """What addr2line printed: an address, then pairs of a function and FILE:LINE."""
-    found: dict[int, list[Frame]] = {}
+    chains: dict[int, list[Frame]] = {}
     chain: list[Frame] = []
     lines = iter(text.splitlines())
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):
-            chain = found.setdefault(int(line, 16), [])
+            chain = chains.setdefault(int(line, 16), [])
             continue
         name, _, number = next(lines, "").partition(" (discriminator")[0].rpartition(":")
         chain.append(Frame(functions.short(line), relative(name, root), int(number) if number.isdigit() else 0))
-    return {address: tuple(chain) for address, chain in found.items()}
+    return {address: tuple(chain) for address, chain in chains.items()}
 
 
 def relative(name: str, root: Path) -> str:

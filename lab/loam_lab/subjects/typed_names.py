@@ -63,8 +63,8 @@ def _workload(name: str, peers: Sequence[str], subject: str) -> None:
     known = set(sources.workloads())
     if name in known:
         return
-    told = [executable.description for executable in workloads.resolve_syncs(peers)] if peers else []
-    known |= {workload.name for description in told for workload in description.workloads}
+    descriptions = [executable.description for executable in workloads.resolve_syncs(peers)] if peers else []
+    known |= {workload.name for description in descriptions for workload in description.workloads}
     if name not in known:
         known |= {workload.name for description in workloads.built() for workload in description.workloads}
     if name not in known:

@@ -50,10 +50,10 @@ class Executable:
 
         raises: LoamError with the nearest name if this executable has none of that name
         """
-        found = self.description.workload(name)
-        if found is None:
+        described = self.description.workload(name)
+        if described is None:
             raise unknown("WORKLOAD", name, [w.name for w in self.description.workloads], f"workload of {self.label}")
-        return found
+        return described
 
     def parameters(self, workload: str) -> dict[str, Parameter]:
         """Parameters of the synchronisation and the workload by name."""
@@ -99,8 +99,8 @@ def _describe(subject: Subject, digest: str) -> Description:
     except OSError as problem:
         raise LoamError(path, None, f"does not start: {problem.strerror}", hint) from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        tail = f", saying: {said[-1]}" if said else ""
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        tail = f", saying: {lines[-1]}" if lines else ""
         raise LoamError(path, None, f"--describe ended with status {done.returncode}{tail}", hint)
     return _parsed(path, done.stdout, hint)
 
@@ -136,7 +136,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
     raises: LoamError for an unknown name (with the nearest), a missing file, or a bad answer to --describe
     """
     known: dict[str, Subject] | None = None
-    found: list[Executable] = []
+    executables: list[Executable] = []
     if ALL in names:
         known = subjects_of(preset)
         there = sorted(one for one in known if not known[one].missing())  # what is set up on demand may not be
@@ -153,12 +153,12 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
                 raise LoamError("--sync", name, f"{missing} is missing", "run ./loam setup")
         description = describe(subject)
         label = description.sync.name
-        if any(other.label == label for other in found):
+        if any(other.label == label for other in executables):
             label = f"{label}@{subject.program.name}"
-        if any(other.label == label for other in found):
+        if any(other.label == label for other in executables):
             label = f"{description.sync.name}@{subject.program}"
-        found.append(Executable(label, subject, description, subject.digest()))
-    return found
+        executables.append(Executable(label, subject, description, subject.digest()))
+    return executables
 
 
 def peer(name: str) -> Path:
@@ -247,10 +247,14 @@ def built(preset: str = "release") -> list[Description]:
     except LoamError:  # never configured: none is there
         return []
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-        return [found for found in pool.map(_said, (subject for _, subject in subjects)) if found is not None]
+        return [
+            description
+            for description in pool.map(_description, (subject for _, subject in subjects))
+            if description is not None
+        ]
 
 
-def _said(subject: Subject) -> Description | None:
+def _description(subject: Subject) -> Description | None:
     try:
         return None if subject.missing() else describe(subject)
     except LoamError:
@@ -267,7 +271,7 @@ def default_sync(workload: str, preset: str = "release") -> str | None:
 
 
 def unfit(executable: Executable, workload: str, kinds: Collection[str]) -> str:
-    """Why an executable does not offer a workload; kinds: of synchronisation on which it runs, empty where unknown"""
+    """Why an executable does not described a workload; kinds: of synchronisation on which it runs, empty where unknown"""
     kind = executable.description.sync.kind
     if kinds and kind not in kinds:
         wanted = " or ".join(sorted(kinds))
@@ -287,14 +291,14 @@ def fitting(
     if len(kept) == len(executables):
         return kept, []
     descriptions = [executable.description for executable in executables] + built(preset)
-    offered = {found for description in descriptions if (found := description.workload(workload))}
-    kinds = {kind for found in offered for kind in found.kinds}
+    offered = {described for description in descriptions if (described := description.workload(workload))}
+    kinds = {kind for described in offered for kind in described.kinds}
     others = [executable for executable in executables if executable not in kept]
     why = [unfit(executable, workload, kinds) for executable in others]
     if kept:
         return kept, [f"{reason}; it is skipped; name another workload for it" for reason in why]
     if not offered:
-        known = {found.name for description in descriptions for found in description.workloads}
+        known = {described.name for description in descriptions for described in description.workloads}
         raise unknown("WORKLOAD", workload, known, "workload")
     do = sorted({description.sync.name for description in descriptions if description.workload(workload)})
     label = ",".join(executable.label for executable in others)

@@ -18,14 +18,14 @@ DECLARED = (("alpha", "beta"),)
 
 
 def test_machines_that_are_alike_are_pooled_by_ratios() -> None:
-    found = pooling.of_result(typed(result(BOTH, blocks=20)), DECLARED)[0].as_json()
-    assert found["passed"] and found["reasons"] == []
-    assert all(line["within"] for line in found["baseline"]) and len(found["baseline"]) == 2
-    pooled = {(line["case"], line["allocator"]): line for line in found["pooled"]}
+    judged = pooling.of_result(typed(result(BOTH, blocks=20)), DECLARED)[0].as_json()
+    assert judged["passed"] and judged["reasons"] == []
+    assert all(line["within"] for line in judged["baseline"]) and len(judged["baseline"]) == 2
+    pooled = {(line["case"], line["allocator"]): line for line in judged["pooled"]}
     assert len(pooled) == 4
     fast = pooled["w, size\u00a0=\u00a01, stm, 1\u00a0thread", "fast"]
     assert fast["n"] == 40 and fast["low"] < 1.1 < fast["high"] and fast["verdict"] == "better"
-    assert pooling.warnings([Identical(**found)]) == []
+    assert pooling.warnings([Identical(**judged)]) == []
 
 
 @pytest.mark.parametrize(
@@ -39,19 +39,19 @@ def test_machines_that_are_alike_are_pooled_by_ratios() -> None:
 )
 def test_machines_that_may_differ_are_not_pooled(changed: dict[str, Any], reason: str) -> None:
     made = result(BOTH, **{"blocks": 20, **changed})
-    found = pooling.of_result(typed(made), DECLARED)[0].as_json()
-    assert not found["passed"] and found["pooled"] == []
-    assert any(re.search(reason, text) for text in found["reasons"]), found["reasons"]
-    (warning,) = pooling.warnings([Identical(**found)])
+    judged = pooling.of_result(typed(made), DECLARED)[0].as_json()
+    assert not judged["passed"] and judged["pooled"] == []
+    assert any(re.search(reason, text) for text in judged["reasons"]), judged["reasons"]
+    (warning,) = pooling.warnings([Identical(**judged)])
     assert warning.startswith("alpha and beta were declared identical and do not pass their A/A comparison")
     assert warning.count("; ") == 2, "fact; consequence; step"
 
 
 def test_an_allocator_that_behaves_otherwise_on_one_of_them_forbids_pooling() -> None:
     made = result({"alpha": ALIKE, "beta": {"fast": 1.3, "slow": 0.9}}, blocks=20)
-    found = pooling.of_result(typed(made), DECLARED)[0].as_json()
-    assert not found["passed"]
-    assert any("ratios differ between alpha and beta" in reason for reason in found["reasons"])
+    judged = pooling.of_result(typed(made), DECLARED)[0].as_json()
+    assert not judged["passed"]
+    assert any("ratios differ between alpha and beta" in reason for reason in judged["reasons"])
 
 
 def test_declared_machines_that_measured_nothing_take_no_part() -> None:

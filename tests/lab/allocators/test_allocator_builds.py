@@ -343,8 +343,8 @@ def test_the_real_thing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
             pytest.skip(f"no registry here: {problem.line()}")
         raise
     probe = Path(build.ensure_built(["probe"])["libraries"]["probe"])
-    found = verify.run(registry.load(name), probe)
-    assert found.status == "proven" and found.allocator.sha256 == made["sha256"], found.reasons
+    verified = verify.run(registry.load(name), probe)
+    assert verified.status == "proven" and verified.allocator.sha256 == made["sha256"], verified.reasons
 
 
 def _parts() -> tuple[recipe.Source, Path]:

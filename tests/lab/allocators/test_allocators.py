@@ -344,12 +344,12 @@ def test_our_own_is_never_missing_before_the_first_build(
 @pytest.mark.parametrize("name", [*SIX, "glibc:tcache=3", "loam", "loam:hardened=1"])
 def test_verify_proves_the_real_ones(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["allocators", "verify", name, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["status"] == "proven" and all(check["passed"] for check in found["checks"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "proven" and all(check["passed"] for check in document["checks"])
     if name == "loam:hardened=1":
-        assert found["checks"][-1]["what"] == "the allocator itself says hardened=1"
+        assert document["checks"][-1]["what"] == "the allocator itself says hardened=1"
     if name.startswith("glibc:"):
-        effect = found["checks"][-1]
+        effect = document["checks"][-1]
         assert f"grew by {64 * (7 - int(name[-1]))} bytes" in effect["detail"]
 
 
@@ -367,8 +367,8 @@ def test_verify_refutes_a_forwarder_until_it_is_declared(tmp_path: Path, capsys:
 def test_verify_looks_into_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = compile_c(tmp_path, "program", MAIN)
     assert main.run(["allocators", "verify", "tbb", "--json", "--", str(program)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["processes"][0]["exe"] == str(program) and found["exit_code"] == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["processes"][0]["exe"] == str(program) and document["exit_code"] == 0
     static = compile_c(tmp_path, "static", MAIN, "-static")
     assert main.run(["allocators", "verify", "tbb", "--", str(static)]) == 1
     assert "linked statically" in capsys.readouterr().out

@@ -56,13 +56,13 @@ def test_the_simulator_reads_one_row_for_each_size() -> None:
 
 def means(hit: float, miss: float, stock: int) -> dict[tuple[int, str, int], Executed]:
     """Of an allocator that keeps so many blocks; each call costs as much more as its miss says."""
-    found: dict[tuple[int, str, int], Executed] = {}
+    by_call: dict[tuple[int, str, int], Executed] = {}
     for burst in (1, 2, 4, 8, 16, 32, 64, 2048):
         hits = min(burst, stock)
         mean = (hits * hit + (burst - hits) * miss) / burst
-        found[16, "malloc", burst] = found[16, "free", burst] = Executed(mean, mean / 2, 0)
-    found[16, "remote", 256] = Executed(500, 100, 2)
-    return found
+        by_call[16, "malloc", burst] = by_call[16, "free", burst] = Executed(mean, mean / 2, 0)
+    by_call[16, "remote", 256] = Executed(500, 100, 2)
+    return by_call
 
 
 @pytest.mark.parametrize("stock", [1, 2, 3, 7, 20, 50])
@@ -93,7 +93,7 @@ def test_what_the_loop_costs_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (ROW.replace("stock = 7\n", ""), "one.toml:3: size.16: stock: a number of blocks is missing"),
         (
@@ -104,22 +104,22 @@ def test_what_the_loop_costs_is_not_counted() -> None:
         ('version = "1"\n', "one.toml:1: size: no size has costs"),
     ],
 )
-def test_a_mistake_is_told_with_file_and_line(text: str, said: str) -> None:
+def test_a_mistake_is_told_with_file_and_line(text: str, message: str) -> None:
     with pytest.raises(LoamError) as caught:
         table(text)
-    assert said in caught.value.line()
+    assert message in caught.value.line()
 
 
 def test_a_table_holds_for_the_version_or_the_file_that_was_counted(tmp_path: Path) -> None:
     libc = registry.load("glibc")
-    found = replace(libc, source=str(tmp_path / "glibc.toml"), version="1.0", sha256="cd")
-    assert costs.find(found) is None
+    allocator = replace(libc, source=str(tmp_path / "glibc.toml"), version="1.0", sha256="cd")
+    assert costs.find(allocator) is None
     (tmp_path / costs.FOLDER).mkdir()
     (tmp_path / costs.FOLDER / "glibc.toml").write_text(ROW)
-    assert costs.find(found) is not None
-    assert costs.find(replace(found, version="1.1")) is None
-    assert costs.find(replace(found, version="1.1", sha256="ab")) is not None
-    assert costs.find(replace(found, name="glibc:tcache=0")) is None
+    assert costs.find(allocator) is not None
+    assert costs.find(replace(allocator, version="1.1")) is None
+    assert costs.find(replace(allocator, version="1.1", sha256="ab")) is not None
+    assert costs.find(replace(allocator, name="glibc:tcache=0")) is None
 
 
 def test_a_machine_that_exists_is_told_nothing() -> None:

@@ -38,16 +38,16 @@ def test_the_defaults_of_the_settings_are_those_of_the_code() -> None:
     members = text.partition("struct Factors {")[2].partition("bool is(")[0]
     numbers = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", members)}
     rows = re.findall(r'\{"([a-z-]+)", &Factors::(\w+), \{([^}]*)\}', text)
-    found = {}
+    defaults = {}
     for name, member, values in rows:
         choices = re.findall(r'"([^"]+)"', values)
-        found[name] = choices[numbers[member]] if choices else str(numbers[member])
-    assert len(found) == 20
+        defaults[name] = choices[numbers[member]] if choices else str(numbers[member])
+    assert len(defaults) == 20
     settings = registry.definitions()["design"].settings
-    assert found == {name: setting.default for name, setting in settings.items()}
-    assert registry.values("design:base") == found
+    assert defaults == {name: setting.default for name, setting in settings.items()}
+    assert registry.values("design:base") == defaults
     assert registry.values("design:hoard:cache=3") == {
-        **found,
+        **defaults,
         **registry.definitions()["design:hoard"].preset,
         "cache": "3",
     }
@@ -90,8 +90,8 @@ def library(name: str) -> Path:
 )
 def test_parts_that_do_not_fit_end_the_program_with_what_would(factors: str, message: str) -> None:
     environment = {**os.environ, "LD_PRELOAD": str(library("design")), "LOAM_DESIGN": factors}
-    found = subprocess.run(["/bin/ls", "/dev/null"], env=environment, capture_output=True, text=True, check=False)
-    assert found.returncode != 0 and message in found.stderr
+    done = subprocess.run(["/bin/ls", "/dev/null"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and message in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_a_transaction_that_finds_its_pool_empty_aborts_and_is_provided_for() ->
 
 
 def test_a_limit_below_two_pools_is_refused() -> None:
-    found = vacation({"LOAM_POOL_LIMIT_BYTES": "65536"})
-    assert found.returncode != 0 and "less than two pools" in found.stderr
+    done = vacation({"LOAM_POOL_LIMIT_BYTES": "65536"})
+    assert done.returncode != 0 and "less than two pools" in done.stderr

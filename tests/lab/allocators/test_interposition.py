@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interposing import BUMP, BURN, MAIN, SHIM, compile_c, custom, library, prove, told, tool
+from interposing import BUMP, BURN, MAIN, SHIM, compile_c, custom, library, prove, reasons_of, tool
 
 from loam_lab.base import paths
 from loam_lab.subjects.allocators import preflight, registry
@@ -78,7 +78,7 @@ def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: st
     proof = prove(name, linked)
     # They leave operators to others: here jemalloc's, which would free their blocks.
     if name in ("tbb", "bump"):
-        assert proof.status == "wrong" and "operator delete comes from" in told(proof)
+        assert proof.status == "wrong" and "operator delete comes from" in reasons_of(proof)
     else:
         assert proof.status == "proven", proof.reasons
 
@@ -134,7 +134,7 @@ def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder
 
 def test_missing_file(program: Path, folder: Path) -> None:
     proof = prove(custom(folder / "absent.so"), program)
-    assert proof.status == "wrong" and "malloc" in told(proof)
+    assert proof.status == "wrong" and "malloc" in reasons_of(proof)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="-m32 is x86's")
@@ -149,13 +149,13 @@ def test_shared_object_without_malloc(program: Path, folder: Path) -> None:
 
 def test_malloc_without_the_aligned_functions(program: Path, folder: Path) -> None:
     proof = prove(custom(library(folder, "partial.so", BUMP, "-DNO_ALIGNED")), program)
-    assert proof.status == "wrong" and "posix_memalign, aligned_alloc, memalign come from" in told(proof)
+    assert proof.status == "wrong" and "posix_memalign, aligned_alloc, memalign come from" in reasons_of(proof)
 
 
 def test_forwarding_shim(program: Path, folder: Path) -> None:
     shim = library(folder, "shim.so", SHIM)
     proof = prove(custom(shim), program)
-    assert proof.status == "wrong" and "forwarded" in told(proof)
+    assert proof.status == "wrong" and "forwarded" in reasons_of(proof)
     assert prove(custom(shim, forwards="glibc"), program).status == "proven"  # declared: allowed
 
 
@@ -173,7 +173,11 @@ def test_operator_new_from_a_third_library(folder: Path) -> None:
     linked = compile_c(folder, "uses-third", source, str(third), f"-Wl,-rpath,{folder}", language="c++")
     bump = custom(library(folder, "bump.so", BUMP))  # it has no operator new of its own
     proof = prove(bump, linked)
-    assert proof.status == "wrong" and "operator new comes from" in told(proof) and "libthird.so" in told(proof)
+    assert (
+        proof.status == "wrong"
+        and "operator new comes from" in reasons_of(proof)
+        and "libthird.so" in reasons_of(proof)
+    )
     own = compile_c(
         folder, "own-new", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }\n"
         + source, language="c++",
@@ -187,7 +191,7 @@ def test_operator_new_from_a_third_library(folder: Path) -> None:
 def test_static_program(folder: Path) -> None:
     static = compile_c(folder, "static", MAIN, "-static")
     proof = prove(UNDER_TEST, static)
-    assert proof.status == "unproven" and "linked statically" in told(proof)
+    assert proof.status == "unproven" and "linked statically" in reasons_of(proof)
     assert prove("glibc", static).status == "unproven"  # nor is it known which glibc is inside
 
 
@@ -196,7 +200,7 @@ def test_allocator_linked_into_the_program(folder: Path) -> None:
     assert prove(UNDER_TEST, exported, 1).status == "wrong"
     hidden = compile_c(folder, "own-hidden", BUMP + MAIN, '-DEXPORT=__attribute__((visibility("hidden")))')
     proof = prove(UNDER_TEST, hidden, 1)
-    assert proof.status == "wrong" and "does not export" in told(proof)
+    assert proof.status == "wrong" and "does not export" in reasons_of(proof)
 
 
 def test_deepbind(folder: Path) -> None:
@@ -207,7 +211,7 @@ def test_deepbind(folder: Path) -> None:
     int main(int argc, char** argv) { ((void (*)(void))dlsym(dlopen(argv[1], RTLD_NOW | FLAG), "work"))(); return 0; }"""
     deep = compile_c(folder, "deep", source, "-DFLAG=RTLD_DEEPBIND")
     proof = prove(UNDER_TEST, deep, plugin)
-    assert proof.status == "wrong" and "RTLD_DEEPBIND" in told(proof)
+    assert proof.status == "wrong" and "RTLD_DEEPBIND" in reasons_of(proof)
     assert prove(UNDER_TEST, compile_c(folder, "shallow", source, "-DFLAG=0"), plugin).status == "proven"
 
 
@@ -229,7 +233,7 @@ ENDS = f"#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#
 @pytest.mark.parametrize("ending", ["syscall(SYS_exit_group, 0)", "abort()", "raise(SIGKILL)"])
 def test_end_that_nothing_is_told_of(ending: str, folder: Path) -> None:
     proof = prove(UNDER_TEST, compile_c(folder, "ends", f"{ENDS}int main(void) {{ burn(30); {ending}; }}"))
-    assert proof.status == "unproven" and "no exit record" in told(proof)
+    assert proof.status == "unproven" and "no exit record" in reasons_of(proof)
 
 
 @pytest.mark.parametrize("ending", ["_exit(0)", "_Exit(0)", "quick_exit(0)"])
@@ -257,19 +261,19 @@ def test_wrapper_that_clears_the_environment(program: Path) -> None:
 
 def test_setting_that_does_not_arrive(program: Path) -> None:
     proof = prove("glibc:tcache=0", "/usr/bin/env", "-u", "GLIBC_TUNABLES", program, 100)
-    assert proof.status == "wrong" and "was not passed on" in told(proof)
+    assert proof.status == "wrong" and "was not passed on" in reasons_of(proof)
 
 
 @pytest.mark.parametrize("arrived", ["glibc.malloc.tcache_count=7", "glibc.malloc.tcache_count=00", ""])
 def test_setting_that_arrives_with_another_value(program: Path, arrived: str) -> None:
     proof = prove("glibc:tcache=0", "/usr/bin/env", f"GLIBC_TUNABLES={arrived}", program, 100)
-    assert proof.status == "wrong" and f'was not passed on: GLIBC_TUNABLES is "{arrived}"' in told(proof)
+    assert proof.status == "wrong" and f'was not passed on: GLIBC_TUNABLES is "{arrived}"' in reasons_of(proof)
 
 
 def test_child_program_that_cannot_be_preloaded(program: Path, folder: Path) -> None:
     static = compile_c(folder, "static", MAIN, "-static")
     proof = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 30; {static} 60; true")
-    assert proof.status == "unproven" and "did not report" in told(proof)
+    assert proof.status == "unproven" and "did not report" in reasons_of(proof)
     little = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; {static} 1; true")
     assert little.status == "proven" and little.cpu_share_proven >= 0.95
 
@@ -327,12 +331,12 @@ def test_go_like_program(folder: Path) -> None:
     mark = '__attribute__((section(".go.buildinfo"), used)) static const char go[] = "go";\n'
     alone = compile_c(folder, "go-like", mark + BARE, "-nostdlib", "-static")
     proof = prove(UNDER_TEST, alone)
-    assert proof.status == "unproven" and "Go program" in told(proof)
+    assert proof.status == "unproven" and "Go program" in reasons_of(proof)
     # With cgo it is linked dynamically, so the probe starts; but it leaves by the system call, past all exit handlers.
     cgo = "#include <sys/syscall.h>\n#include <unistd.h>\n" + mark + BURN
     dynamic = compile_c(folder, "cgo-like", cgo + "int main(void) { burn(30); syscall(SYS_exit_group, 0); }")
     proof = prove(UNDER_TEST, dynamic)
-    assert proof.status == "unproven" and "Go program" in told(proof)
+    assert proof.status == "unproven" and "Go program" in reasons_of(proof)
 
 
 @needs_x86
@@ -341,7 +345,7 @@ def test_program_against_another_libc(folder: Path) -> None:
     linker = compile_c(folder, "ld-musl-tests.so.1", BARE, "-nostdlib", "-static-pie", "-fPIE")
     foreign = compile_c(folder, "foreign", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
     proof = prove(UNDER_TEST, foreign)
-    assert proof.status == "unproven" and "musl" in told(proof)
+    assert proof.status == "unproven" and "musl" in reasons_of(proof)
 
 
 def test_java_like_program_is_reported_not_refused(folder: Path) -> None:
@@ -366,7 +370,7 @@ def test_go_program(folder: Path) -> None:
         [str(tool("go")), "build", "-o", str(folder / "gone"), str(folder / "main.go")], env=environment, check=True
     )
     proof = prove(UNDER_TEST, folder / "gone")
-    assert proof.status == "unproven" and "Go program" in told(proof)
+    assert proof.status == "unproven" and "Go program" in reasons_of(proof)
 
 
 @pytest.mark.exhaustive

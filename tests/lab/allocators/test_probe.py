@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interposing import MAIN, SHIM, compile_c, library, probe_path, prove, told, tool
+from interposing import MAIN, SHIM, compile_c, library, probe_path, prove, reasons_of, tool
 
 from loam_lab.setup import build
 from loam_lab.subjects.allocators import preloading, probe, registry
@@ -98,7 +98,7 @@ def test_what_stands_in_front_proves_nothing_about_who_is_behind(tmp_path: Path)
     assert prove(dataclasses.replace(registry.load("glibc"), front=front), program).status == "proven"
     alone = prove(dataclasses.replace(counted, libraries=()), program)
     assert alone.status == "wrong"
-    assert "malloc_usable_size comes from" in told(alone)
+    assert "malloc_usable_size comes from" in reasons_of(alone)
 
 
 def test_the_probe_does_not_move_blocks(tmp_path: Path, proof_file: Path) -> None:

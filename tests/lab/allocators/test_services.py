@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interposing import BURN, compile_c, probe_path, prove, told, tool
+from interposing import BURN, compile_c, probe_path, prove, reasons_of, tool
 
 from loam_lab.commands.bench import job_options
 from loam_lab.commands.bench.job import Job
@@ -131,7 +131,7 @@ def test_a_service_executed_as_another_user_is_proven(service: Path, folder: Pat
 def test_where_it_is_impossible_the_cause_and_the_remedy_are_said(service: Path, folder: Path) -> None:
     proof = prove(UNDER_TEST, service, "cru", folder)
     assert proof.status == "unproven"
-    assert "closed the probe's descriptor in a chroot or sandbox; let it end by itself" in told(proof)
+    assert "closed the probe's descriptor in a chroot or sandbox; let it end by itself" in reasons_of(proof)
 
 
 @needs_root

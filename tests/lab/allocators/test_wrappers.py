@@ -12,7 +12,7 @@ from loam_lab.subjects.allocators import preflight, wrappers
 
 
 @pytest.mark.parametrize(
-    ("command", "found"),
+    ("command", "inner"),
     [
         ("redis-server --port 1", "redis-server --port 1"),
         ("setpriv --reuid=postgres --regid=postgres --init-groups /x/postgres -D d", "/x/postgres -D d"),
@@ -38,8 +38,8 @@ from loam_lab.subjects.allocators import preflight, wrappers
         ("env - A=b redis-server", "redis-server"),
     ],
 )  # fmt: skip
-def test_what_is_behind_a_wrapper(command: str, found: str) -> None:
-    assert list(wrappers.behind(command.split())) == found.split()
+def test_what_is_behind_a_wrapper(command: str, inner: str) -> None:
+    assert list(wrappers.behind(command.split())) == inner.split()
 
 
 def test_nothing_is_behind_nothing() -> None:

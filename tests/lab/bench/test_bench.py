@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, asking, told_times
+from campaigns import FakeInstruments, asking, stated_times
 from msgspec.structs import replace
 from typed import typed
 
@@ -21,7 +21,7 @@ from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.result import Choice, Recommendation
 from loam_lab.model.store import journal
 
-# Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
+# Under the made-up allocator "fast" the command says that it took less; see campaigns.stated_times.
 TOLD = "case $FAKE_ALLOCATOR in fast) echo took 0.05 ;; *) echo took 0.10 ;; esac >&2"
 
 
@@ -37,7 +37,7 @@ def run(
 def test_a_faster_allocator_is_found_and_every_figure_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told_times(monkeypatch)
+    stated_times(monkeypatch)
     status, result = run(tmp_path / "o", ["sh", "-c", TOLD])
     assert status == 0
     printed, progress = capsys.readouterr()
@@ -55,7 +55,7 @@ def test_a_faster_allocator_is_found_and_every_figure_is_there(
 
 def test_allocators_that_are_alike_are_not_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of the first one that was as fast as any is advised, whichever was a little faster."""
-    told_times(monkeypatch)
+    stated_times(monkeypatch)
     command = ["sh", "-c", "case $FAKE_ALLOCATOR in plain) echo took 0.10 ;; *) echo took 0.05 ;; esac >&2"]
     for number, names in enumerate((["plain", "one", "other"], ["plain", "other", "one"])):
         folder = tmp_path / str(number)
@@ -120,8 +120,8 @@ def test_an_unproven_allocator_is_never_recommended(tmp_path: Path) -> None:
     _, result = run(tmp_path / "o", ["sh", "-c", TOLD], unproven=frozenset({"fast"}))
     advice = result["recommendation"]
     assert (advice["allocator"], advice["command"], advice["lines"], advice.get("choices")) == ("", "", {}, None)
-    said = "Nothing is recommended: it was not proven that fast served the command (made up). Or compare without it: name the "
-    assert advice["text"] == said + "others with --allocator."
+    start = "Nothing is recommended: it was not proven that fast served the command (made up). Or compare without it: name the "
+    assert advice["text"] == start + "others with --allocator."
     assert {cell["verdict"] for cell in result["cells"] if cell["factors"]["allocator"] == "fast"} == {"unproven"}
 
 
@@ -132,8 +132,8 @@ def test_an_interrupted_measurement_without_values_sends_nobody_to_failures() ->
         for name, copy in (("plain", 0), ("plain", 1), ("fast", 0))
     ]  # fmt: skip
     result = typed({"baseline": "plain", "primary_metrics": {"sh": "wall_s"}, "cells": cells, "failures": []})
-    told = recommend.add(result, "sh").recommendation
-    assert told is not None and told.text == "Nothing could be compared with plain: too little was measured."
+    advised = recommend.add(result, "sh").recommendation
+    assert advised is not None and advised.text == "Nothing could be compared with plain: too little was measured."
 
 
 def test_an_export_takes_the_place_of_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -290,11 +290,11 @@ def test_a_choice_that_is_not_the_recommendation_has_a_line_of_its_own(capsys: p
     choices = [Choice(purpose, name, name) for purpose, name in names.items()]
     advised = Recommendation("glibc", "Stay with glibc.", "server", choices=choices)
     bare: dict[str, Any] = {"baseline": "glibc", "blocks": 10, "cells": [cell("glibc", 1, 0, "baseline")]}
-    found = bench._with_lines(advised, "server", typed(bare))
-    assert found is not None
+    with_lines = bench._with_lines(advised, "server", typed(bare))
+    assert with_lines is not None
     line = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0 server"
-    assert [choice.command for choice in found] == [None, line, line]
+    assert [choice.command for choice in with_lines] == [None, line, line]
     assert bench._with_lines(replace(advised, allocator="glibc:tcache=0"), "server", typed(bare)) == choices
     assert bench._with_lines(replace(advised, choices=None), "server", typed(bare)) is None
-    tables._advice(replace(advised, choices=found), "glibc")
+    tables._advice(replace(advised, choices=with_lines), "glibc")
     assert capsys.readouterr().out.count(f"  {line}\n") == 1, "once for both"

@@ -15,8 +15,8 @@ from loam_lab.setup import build
 
 
 def result_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return document
 
 
 def test_bench_of_a_real_command_is_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,5 +103,5 @@ def test_a_program_behind_setpriv_has_a_profile(service: Path, tmp_path: Path) -
     command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", str(service)]
     request = asking(allocators=["glibc"], blocks=1, profile="full", out=tmp_path / "o", as_json=True, report=False)
     bench.bench(command, request)
-    (found,) = json.loads((tmp_path / "o" / "result.json").read_text())["profiles"]
-    assert found["problem"] == "" and found["calls"] >= BLOCKS
+    (entry,) = json.loads((tmp_path / "o" / "result.json").read_text())["profiles"]
+    assert entry["problem"] == "" and entry["calls"] >= BLOCKS

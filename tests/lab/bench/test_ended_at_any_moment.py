@@ -40,20 +40,20 @@ def started(folder: Path, port: int, mark: str, *more: str) -> subprocess.Popen[
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Its status, and what it said."""
-    _, said = process.communicate(timeout=240)
-    return process.returncode, said
+    _, output = process.communicate(timeout=240)
+    return process.returncode, output
 
 
 def left(mark: str) -> list[str]:
     """The command lines of the processes that have a mark."""
-    found = []
+    commands = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                found.append((process / "cmdline").read_text().replace("\0", " "))
+                commands.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue
-    return found
+    return commands
 
 
 def check_whole(folder: Path) -> None:
@@ -72,8 +72,8 @@ def whole_s(tmp_path_factory: pytest.TempPathFactory) -> float:
     build.ensure_built(["probe"])
     folder = tmp_path_factory.mktemp("whole") / "o"
     began = time.monotonic()
-    status, said = ended(started(folder, free_port(), "whole"))
-    assert status == 0, said
+    status, output = ended(started(folder, free_port(), "whole"))
+    assert status == 0, output
     check_whole(folder)
     return time.monotonic() - began
 
@@ -92,20 +92,20 @@ def test_nothing_is_left_and_resume_goes_on(tmp_path: Path, whole_s: float, numb
         process = started(folder, port, mark)
         time.sleep(whole_s * (moment + 0.5) / MOMENTS)
         process.send_signal(number)
-        status, said = ended(process)
-        where = f"moment {moment} of {MOMENTS}: {said}"
+        status, output = ended(process)
+        where = f"moment {moment} of {MOMENTS}: {output}"
         assert status in (0, 130, -number), where
-        assert "Traceback" not in said, where
+        assert "Traceback" not in output, where
         for _ in range(1500):  # of a killed coordinator the kernel tells the driver, which ends the others
             if not left(mark):
                 break
             time.sleep(0.02)
         assert left(mark) == [], where
         begun = (folder / "campaign.json").is_file()
-        status, said = ended(started(folder, port, mark, "--resume"))
+        status, output = ended(started(folder, port, mark, "--resume"))
         if not begun:
-            assert status == 2 and "leave out --resume to start one" in said, where
-            status, said = ended(started(folder, port, mark))
-        assert status == 0, f"{where}\nthen {said}"
+            assert status == 2 and "leave out --resume to start one" in output, where
+            status, output = ended(started(folder, port, mark))
+        assert status == 0, f"{where}\nthen {output}"
         check_whole(folder)
         assert left(mark) == []

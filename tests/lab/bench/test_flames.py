@@ -61,11 +61,11 @@ def below(tree: stacks.Tree, name: str) -> float:
 
 @pytest.mark.parametrize("mean", [4096, 65536])
 def test_sampled_stacks_have_no_bias(known: Path, tmp_path: Path, mean: int) -> None:
-    told = {"LD_PRELOAD": paths.load_paths()["libraries"]["stacks"], "LOAM_STACKS": str(tmp_path / "s")}
-    subprocess.run([known], env={**os.environ, **told, "LOAM_STACKS_SAMPLE": str(mean)}, check=True)
+    variables = {"LD_PRELOAD": paths.load_paths()["libraries"]["stacks"], "LOAM_STACKS": str(tmp_path / "s")}
+    subprocess.run([known], env={**os.environ, **variables, "LOAM_STACKS_SAMPLE": str(mean)}, check=True)
     (file,) = tmp_path.glob("s.*")
-    found = stacks.of_allocations(file.read_text())
-    bytes_, blocks, live = (stacks.tree(found.named(kind)) for kind in ("bytes", "blocks", "live"))
+    sampled = stacks.of_allocations(file.read_text())
+    bytes_, blocks, live = (stacks.tree(sampled.named(kind)) for kind in ("bytes", "blocks", "live"))
     # 600 and 300 samples at the larger mean: four standard deviations are 16 % and 23 %.
     assert below(bytes_, "churn") == pytest.approx(40e6, rel=0.17)
     assert below(blocks, "churn") == pytest.approx(400_000, rel=0.17)
@@ -76,8 +76,8 @@ def test_sampled_stacks_have_no_bias(known: Path, tmp_path: Path, mean: int) -> 
 
 
 def test_perfs_text_becomes_stacks_with_marks() -> None:
-    found = stacks.of_perf(PERF, 0.005, ["/opt/lib/libother.so"])
-    assert found == [
+    samples = stacks.of_perf(PERF, 0.005, ["/opt/lib/libother.so"])
+    assert samples == [
         (["perl", "List::insert", "[perl]", "_int_malloc (allocator)", "exc_page_fault (kernel)"], 0.005),
         (["perl", "arena_work (allocator)"], 0.005),
     ]
@@ -109,17 +109,17 @@ def run(known: Path, folder: Path) -> dict[str, Any]:
     request = asking(allocators=["plain", "fast"], blocks=2, flame=True, as_json=True, out=folder)
     status = bench.bench([str(known)], request, FakeInstruments())
     assert status == 0
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return document
 
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed (Debian package linux-perf)")
 def test_bench_draws_where_the_time_goes(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = run(known, tmp_path / "o")
     assert result["commands"] == [f"./loam bench --allocator plain,fast --flame -- {known}"]
-    found = {(one["allocator"], one["kind"]): one for one in result["flames"]}
-    assert set(found) == {(name, kind) for name in ("plain", "fast") for kind in stacks.KINDS}
-    time = found["plain", "time"]
+    by_kind = {(one["allocator"], one["kind"]): one for one in result["flames"]}
+    assert set(by_kind) == {(name, kind) for name in ("plain", "fast") for kind in stacks.KINDS}
+    time = by_kind["plain", "time"]
     if time["problem"].startswith("perf"):
         pytest.skip(time["problem"])  # a kernel that lets nobody sample
     assert below(time["tree"], "spin") > 0.5 * time["tree"][1]

@@ -64,9 +64,9 @@ def test_all_processes_of_a_server_are_counted(tmp_path: Path, monkeypatch: pyte
     """The largest process is as large under both allocators; its workers are not."""
     monkeypatch.setattr(fitness, "reclaimable", lambda root: [])
     monkeypatch.setattr(fitness, "taken", lambda before, after: [])
-    found = served(tmp_path / "o", "workers")
-    assert found.by == footprint.TOGETHER
-    assert found.of()["fast"].estimate > 1.2
+    used = served(tmp_path / "o", "workers")
+    assert used.by == footprint.TOGETHER
+    assert used.of()["fast"].estimate > 1.2
     campaign = data.load(tmp_path / "o")
     largest = footprint._by_metric(campaign, footprint.LARGEST)
     assert largest["", "fast"].estimate == pytest.approx(1.0, abs=0.05), "what one process says"
@@ -76,8 +76,8 @@ def test_all_processes_of_a_server_are_counted(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_server_of_one_process_has_no_memory_runs(tmp_path: Path) -> None:
-    found = served(tmp_path / "o", "", blocks=1)
-    assert found.by == footprint.LARGEST and found.of()["fast"].n == 1
+    used = served(tmp_path / "o", "", blocks=1)
+    assert used.by == footprint.LARGEST and used.of()["fast"].n == 1
     assert "memory" not in data.load(tmp_path / "o").special
 
 
@@ -86,8 +86,8 @@ def test_without_fit_memory_runs_nothing_is_said_of_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fitness, "reclaimable", lambda root: ["/dev/vdb is in use as swap"])
-    found = served(tmp_path / "o", "workers", blocks=1)
-    assert found == footprint.Footprint(footprint.TOGETHER, {}, "/dev/vdb is in use as swap")
+    used = served(tmp_path / "o", "workers", blocks=1)
+    assert used == footprint.Footprint(footprint.TOGETHER, {}, "/dev/vdb is in use as swap")
     result = read((tmp_path / "o" / "result.json").read_bytes(), "o")
     assert result.recommendation is not None
     assert result.recommendation.text.endswith(" Memory decides nothing: /dev/vdb is in use as swap.")

@@ -26,11 +26,11 @@ def jemalloc(tmp_path: Path) -> str:
 
 
 def test_the_library_is_known_by_its_name(tmp_path: Path, jemalloc: str) -> None:
-    found = linkage.find([[jemalloc]])
-    assert found.baseline == "jemalloc"
-    assert found.before_own[0] == registry.libc_path()
-    assert "the baseline is jemalloc, the program as it is" in found.notes[0]
-    assert "may then be wrong" in found.notes[0]
+    linked = linkage.find([[jemalloc]])
+    assert linked.baseline == "jemalloc"
+    assert linked.before_own[0] == registry.libc_path()
+    assert "the baseline is jemalloc, the program as it is" in linked.notes[0]
+    assert "may then be wrong" in linked.notes[0]
 
 
 def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str) -> None:

@@ -22,18 +22,18 @@ LIVE = {"glibc": Interval(1.0, 1.0, 1.0, 10), "fast": around(0.8), "near": aroun
 
 
 def test_only_what_the_live_intervals_tell_apart_is_compared() -> None:
-    found = ranking.pairs(LIVE, LIVE)
-    assert {(pair.faster, pair.slower) for pair in found} == {
+    pairs = ranking.pairs(LIVE, LIVE)
+    assert {(pair.faster, pair.slower) for pair in pairs} == {
         ("fast", "glibc"), ("fast", "near"), ("fast", "slow"), ("glibc", "slow"), ("near", "slow"),
     }  # fmt: skip
-    assert all(pair.agrees for pair in found)
+    assert all(pair.agrees for pair in pairs)
     assert ranking.pairs({"glibc": LIVE["glibc"], "open": Interval(0.5, None, None, 2)}, LIVE) == []
 
 
 def test_another_order_is_seen_however_near_the_replay_lies() -> None:
     replayed = {"glibc": LIVE["glibc"], "fast": around(0.4), "slow": around(0.99)}
-    found = {(pair.faster, pair.slower): pair.agrees for pair in ranking.pairs(LIVE, replayed)}
-    assert found == {("fast", "glibc"): True, ("fast", "slow"): True, ("glibc", "slow"): False}
+    agreements = {(pair.faster, pair.slower): pair.agrees for pair in ranking.pairs(LIVE, replayed)}
+    assert agreements == {("fast", "glibc"): True, ("fast", "slow"): True, ("glibc", "slow"): False}
 
 
 def test_what_was_found_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

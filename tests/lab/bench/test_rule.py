@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from loam_lab.commands.bench import rule
-from loam_lab.commands.bench.rule import Told
+from loam_lab.commands.bench.rule import Ratios
 from loam_lab.judging.statistics.intervals import paired_ratio
 
 # By the verdict: better, not told apart, worse; each rival differs by another amount.
@@ -18,28 +18,30 @@ MEMORY = {"a": (0.6, 1.0, 1.8), "b": (0.5, 1.0, 1.2), "c": (0.8, 1.0, 1.05)}
 BASELINE = "base"
 
 
-def every() -> list[dict[str, Told]]:
+def every() -> list[dict[str, Ratios]]:
     pairs = {name: list(itertools.product(SPEED[name], (*MEMORY[name], None))) for name in SPEED}
-    found = []
+    combinations = []
     for count in range(len(SPEED) + 1):
         for names in itertools.combinations(SPEED, count):
             chosen = itertools.product(*(pairs[name] for name in names))
-            found += [{name: Told(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
-    return found
+            combinations += [{name: Ratios(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
+    return combinations
 
 
-def problem(told: dict[str, Told]) -> str:
+def problem(ratios: dict[str, Ratios]) -> str:
     """What is wrong with the advice, or nothing."""
-    advised = rule.advise(BASELINE, told)
-    better = [name for name, one in told.items() if one.speed < 1 or (one.memory or 1) < 1]
+    advised = rule.advise(BASELINE, ratios)
+    better = [name for name, one in ratios.items() if one.speed < 1 or (one.memory or 1) < 1]
     if not better:
         return "advice without a difference" if advised else ""
     if not advised:
         return "no advice in spite of a difference"
-    points = {BASELINE: (1.0, 1.0)} | {n: (one.speed, one.memory) for n, one in told.items() if one.memory is not None}
-    if any(told[advised["speed"]].speed > one.speed for one in told.values() if advised["speed"] != BASELINE):
+    points = {BASELINE: (1.0, 1.0)} | {
+        n: (one.speed, one.memory) for n, one in ratios.items() if one.memory is not None
+    }
+    if any(ratios[advised["speed"]].speed > one.speed for one in ratios.values() if advised["speed"] != BASELINE):
         return "not the fastest"
-    if advised["speed"] == BASELINE and any(one.speed < 1 for one in told.values()):
+    if advised["speed"] == BASELINE and any(one.speed < 1 for one in ratios.values()):
         return "the baseline for speed, though one is faster"
     if len(points) == 1:
         return "" if set(advised) == {"speed"} else "memory without a figure"
@@ -58,24 +60,27 @@ def problem(told: dict[str, Told]) -> str:
 def test_no_combination_contradicts_itself() -> None:
     combinations = every()
     assert len(combinations) == 1 + 3 * 12 + 3 * 12**2 + 12**3
-    assert {text: told for told in combinations if (text := problem(told))} == {}
+    assert {text: ratios for ratios in combinations if (text := problem(ratios))} == {}
 
 
 @pytest.mark.parametrize(
-    ("told", "advised"),
+    ("ratios", "advised"),
     [
         ({}, {}),
-        ({"a": Told()}, {}),
-        ({"a": Told(1.0, 1.4), "b": Told(1.2, 1.0)}, {}),
-        ({"a": Told(0.9, None)}, {"speed": "a"}),
-        ({"a": Told(1.0, 0.5)}, {"speed": BASELINE, "memory": "a", "both": "a"}),
-        ({"a": Told(0.9, 1.5)}, {"speed": "a", "memory": BASELINE, "both": BASELINE}),
-        ({"a": Told(0.5, 1.1)}, {"speed": "a", "memory": BASELINE, "both": "a"}),
-        ({"a": Told(0.8, 1.0), "b": Told(1.0, 0.8), "c": Told(0.9, 0.7)}, {"speed": "a", "memory": "c", "both": "c"}),
+        ({"a": Ratios()}, {}),
+        ({"a": Ratios(1.0, 1.4), "b": Ratios(1.2, 1.0)}, {}),
+        ({"a": Ratios(0.9, None)}, {"speed": "a"}),
+        ({"a": Ratios(1.0, 0.5)}, {"speed": BASELINE, "memory": "a", "both": "a"}),
+        ({"a": Ratios(0.9, 1.5)}, {"speed": "a", "memory": BASELINE, "both": BASELINE}),
+        ({"a": Ratios(0.5, 1.1)}, {"speed": "a", "memory": BASELINE, "both": "a"}),
+        (
+            {"a": Ratios(0.8, 1.0), "b": Ratios(1.0, 0.8), "c": Ratios(0.9, 0.7)},
+            {"speed": "a", "memory": "c", "both": "c"},
+        ),
     ],
 )
-def test_what_is_advised(told: dict[str, Told], advised: dict[str, str]) -> None:
-    assert rule.advise(BASELINE, told) == advised
+def test_what_is_advised(ratios: dict[str, Ratios], advised: dict[str, str]) -> None:
+    assert rule.advise(BASELINE, ratios) == advised
 
 
 def equal(*pairs: str) -> rule.Alike:
@@ -83,32 +88,33 @@ def equal(*pairs: str) -> rule.Alike:
 
 
 @pytest.mark.parametrize(
-    ("told", "alike", "advised"),
+    ("ratios", "alike", "advised"),
     [
         # b is the fastest by estimate; a was not told apart from it, and is named first.
-        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
-        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal(), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.82, 1.0), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
+        ({"a": Ratios(0.82, 1.0), "b": Ratios(0.8, 1.0)}, equal(), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It needs more memory.
-        ({"a": Told(0.82, 1.2), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
-        ({"a": Told(0.8, 1.0), "b": Told(0.82, 0.9)}, equal("ab"), {"speed": "b", "memory": "b", "both": "b"}),
+        ({"a": Ratios(0.82, 1.2), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.8, 1.0), "b": Ratios(0.82, 0.9)}, equal("ab"), {"speed": "b", "memory": "b", "both": "b"}),
         # It looks much slower, however few blocks there were.
-        ({"a": Told(0.9, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.9, 1.0), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It was not shown to be faster than the baseline.
-        ({"a": Told(1.0, 1.0), "b": Told(0.98, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(1.0, 1.0), "b": Ratios(0.98, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It was told apart from the fastest, though not from the second.
-        ({"a": Told(0.82), "b": Told(0.81), "c": Told(0.8)}, equal("ab", "bc"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.82), "b": Ratios(0.81), "c": Ratios(0.8)}, equal("ab", "bc"),
+         {"speed": "b", "memory": BASELINE, "both": "b"}),
     ],
 )  # fmt: skip
 def test_equally_fast_is_what_was_not_told_apart_from_the_fastest(
-    told: dict[str, Told], alike: rule.Alike, advised: dict[str, str]
+    ratios: dict[str, Ratios], alike: rule.Alike, advised: dict[str, str]
 ) -> None:
-    assert rule.advise(BASELINE, rule.level(told, alike)) == advised
+    assert rule.advise(BASELINE, rule.level(ratios, alike)) == advised
 
 
 def test_levelled_speeds_contradict_nothing_either() -> None:
     every_pair = equal("ab", "ac", "bc")
-    levelled = [rule.level(told, every_pair) for told in every()]
-    assert {text: told for told in levelled if (text := problem(told))} == {}
+    levelled = [rule.level(ratios, every_pair) for ratios in every()]
+    assert {text: ratios for ratios in levelled if (text := problem(ratios))} == {}
 
 
 def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
@@ -121,8 +127,10 @@ def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
         }
         ratio = paired_ratio(times["a"], times["b"])
         assert ratio.low is not None and ratio.high is not None
-        told = {name: Told(statistics.median(values), 1.0) for name, values in times.items()}
-        advised.append(rule.fastest(BASELINE, rule.level(told, equal("ab") if ratio.low <= 1 <= ratio.high else set())))
-        by_estimate.append(rule.fastest(BASELINE, told))
+        medians = {name: Ratios(statistics.median(values), 1.0) for name, values in times.items()}
+        advised.append(
+            rule.fastest(BASELINE, rule.level(medians, equal("ab") if ratio.low <= 1 <= ratio.high else set()))
+        )
+        by_estimate.append(rule.fastest(BASELINE, medians))
     assert advised.count("a") >= 9
     assert 2 <= by_estimate.count("a") <= 8

@@ -23,7 +23,7 @@ def what(command: list[str], scans: list[str], **changed: Any) -> object:
 
 
 @pytest.mark.parametrize(
-    ("scans", "found"),
+    ("scans", "values"),
     [
         (["n=1..3"], ["1", "2", "3"]),
         (["n=2..9:3"], ["2", "5", "8"]),
@@ -33,19 +33,19 @@ def what(command: list[str], scans: list[str], **changed: Any) -> object:
         (["n=5"], ["5"]),
     ],
 )
-def test_each_value_is_a_command(scans: list[str], found: list[str]) -> None:
+def test_each_value_is_a_command(scans: list[str], values: list[str]) -> None:
     assert scan.expanded(["sort", "--parallel={n}", "{m}{n}{n}"], scans) == [
-        ["sort", f"--parallel={value}", f"{{m}}{value}{value}"] for value in found
+        ["sort", f"--parallel={value}", f"{{m}}{value}{value}"] for value in values
     ]
 
 
 def test_several_parameters_are_combined() -> None:
-    found = scan.expanded(["p", "{a}", "{b}"], ["a=1,2", "b=x,y"])
-    assert found == [["p", "1", "x"], ["p", "1", "y"], ["p", "2", "x"], ["p", "2", "y"]]
+    commands = scan.expanded(["p", "{a}", "{b}"], ["a=1,2", "b=x,y"])
+    assert commands == [["p", "1", "x"], ["p", "1", "y"], ["p", "2", "x"], ["p", "2", "y"]]
 
 
 @pytest.mark.parametrize(
-    ("scans", "said"),
+    ("scans", "message"),
     [
         (["threads"], r"--scan=threads: is not NAME=VALUES \(as in --scan threads=1\.\.8"),
         (["1=2"], "is not NAME=VALUES"),
@@ -62,8 +62,8 @@ def test_several_parameters_are_combined() -> None:
         (["threads=1..2"], r"no word of the command holds \{threads\}"),
     ],
 )
-def test_what_is_no_scan_is_refused(scans: list[str], said: str) -> None:
-    with pytest.raises(LoamError, match=said):
+def test_what_is_no_scan_is_refused(scans: list[str], message: str) -> None:
+    with pytest.raises(LoamError, match=message):
         what(["true", "{n}", "{m}"], scans)
 
 

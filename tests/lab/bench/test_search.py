@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, asking, forked, told_times
+from campaigns import FakeInstruments, asking, forked, stated_times
 from typed import typed
 
 from loam_lab.base.errors import LoamError
@@ -44,7 +44,7 @@ search = [3]
 @pytest.fixture(autouse=True)
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allocators plain and fast with settings a and b, and bare without any; commands take as long as they say."""
-    told_times(monkeypatch)
+    stated_times(monkeypatch)
     own = tmp_path / "own"
     own.mkdir()
     for name in ("plain", "fast"):
@@ -130,7 +130,7 @@ def test_a_plan_ends_with_two_and_keeps_its_budget_where_it_can(candidates: int)
 
 # ---- whole searches with a command that says how long it took ----
 
-# With b=3 it says that it took far less under both; nothing else changes anything. See campaigns.told_times.
+# With b=3 it says that it took far less under both; nothing else changes anything. See campaigns.stated_times.
 GAIN = "case $FAKE_ALLOCATOR in *b=3*) s=2 ;; fast*) s=6 ;; *) s=9 ;; esac; sleep 0.02; echo took 0.0$s >&2"
 NO_GAIN = "case $FAKE_ALLOCATOR in fast) s=2 ;; fast*) s=5 ;; *) s=6 ;; esac; sleep 0.02; echo took 0.0$s >&2"
 
@@ -145,31 +145,31 @@ def run(folder: Path, script: str, **options: Any) -> tuple[int, dict[str, Any]]
 @pytest.mark.alone
 def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, result = run(tmp_path / "o", GAIN)
-    found = result["search"]
-    assert status == 0 and found["best"] == "fast" and found["baseline"] == "plain"
-    assert found["winner"]["allocator"] in ("fast", "plain") and found["winner"]["settings"]["b"] == "3"
-    assert 0.15 < found["low"] <= found["estimate"] <= found["high"] < 0.7, "against the baseline as it is"
+    outcome = result["search"]
+    assert status == 0 and outcome["best"] == "fast" and outcome["baseline"] == "plain"
+    assert outcome["winner"]["allocator"] in ("fast", "plain") and outcome["winner"]["settings"]["b"] == "3"
+    assert 0.15 < outcome["low"] <= outcome["estimate"] <= outcome["high"] < 0.7, "against the baseline as it is"
     assert re.search(
-        r"less time \[.*\] than with fast as it is, and .* less time \[.*\] than with plain", found["text"]
+        r"less time \[.*\] than with fast as it is, and .* less time \[.*\] than with plain", outcome["text"]
     )
-    assert len(found["rounds"][0]["candidates"]) == 6
+    assert len(outcome["rounds"][0]["candidates"]) == 6
     captured = capsys.readouterr()
     assert json.loads(captured.out) == result
     assert re.search(
         r"settings of fast and plain: 6 in \d rounds, .*about .*, \d+ runs, and at most \d+ more", captured.err
     )
-    last = found["rounds"][-1]["candidates"][0]
+    last = outcome["rounds"][-1]["candidates"][0]
     assert last["low"] is not None, "two rounds together have the pairs for an interval"
     final = journal.read(tmp_path / "o/search/final")
     assert len({line["block"] for line in final}) >= 10
-    assert {line["identity"]["allocator"]["name"] for line in final} >= {"plain", "fast", found["winner"]["name"]}
+    assert {line["identity"]["allocator"]["name"] for line in final} >= {"plain", "fast", outcome["winner"]["name"]}
 
 
 @pytest.mark.alone
 def test_nothing_is_claimed_where_nothing_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, result = run(tmp_path / "o", NO_GAIN, as_json=False)
-    found = result["search"]
-    assert status == 0 and found["winner"] is None and found["estimate"] is None
+    outcome = result["search"]
+    assert status == 0 and outcome["winner"] is None and outcome["estimate"] is None
     printed = capsys.readouterr().out
     assert "No setting of fast or plain was shown to beat fast as it is; the best try" in printed
     assert "LD_PRELOAD" not in printed

@@ -45,14 +45,14 @@ def nothing_is_left() -> Iterator[None]:
 
 def marked_processes(mark: str) -> list[str]:
     """The command lines of all processes that were started with a mark, this one apart."""
-    found = []
+    commands = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"FAKE_MARK={mark}".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_text())
+                commands.append((process / "cmdline").read_text())
         except OSError:
             continue
-    return found
+    return commands
 
 
 def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed: Any) -> Job:
@@ -61,16 +61,16 @@ def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed
         "load": f"{sys.executable} {NAME} load {port} {count} {load}", "commands": (), "command_file": None,
         "prepare": "", "cleanup": "", "checks": (), "warmup": 0, "limits": (), "timeout_s": 20.0, **changed,
     }  # fmt: skip
-    found = job_options.what((), **options)
-    assert isinstance(found, Job)
-    return found
+    asked = job_options.what((), **options)
+    assert isinstance(asked, Job)
+    return asked
 
 
 def run(what: Job, folder: Path, **options: Any) -> dict[str, Any]:
     options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
     bench.bench(what, asking(out=folder, report=False, **options), FakeInstruments())
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return document
 
 
 def refused(what: Job, folder: Path) -> str:
@@ -110,7 +110,7 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"mode": "fails"}, r"the server ended with status 1 before it was ready: no such configuration"),
         ({"mode": "dies"}, r"the server ended under load, with SIGSEGV"),
@@ -128,27 +128,27 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
         ({"fill": "sleep 60", "timeout_s": 0.3}, r"--fill did not end within 0\.3 s"),
     ],
 )  # fmt: skip
-def test_what_goes_wrong_is_said(tmp_path: Path, port: int, changed: dict[str, Any], said: str) -> None:
+def test_what_goes_wrong_is_said(tmp_path: Path, port: int, changed: dict[str, Any], message: str) -> None:
     if changed.get("mode") == "open-to-ipv6" and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    assert re.search(said, refused(job(port, **changed), tmp_path / "o"))
+    assert re.search(message, refused(job(port, **changed), tmp_path / "o"))
 
 
 def test_a_server_that_ends_while_it_is_filled_is_told(tmp_path: Path, port: int) -> None:
-    said = refused(job(port, mode="dies", fill=f"{sys.executable} {NAME} load {port} 10"), tmp_path / "o")
-    assert "the server ended during --fill, with SIGSEGV" in said
+    message = refused(job(port, mode="dies", fill=f"{sys.executable} {NAME} load {port} 10"), tmp_path / "o")
+    assert "the server ended during --fill, with SIGSEGV" in message
 
 
 def test_a_server_is_filled_once_before_its_loads(tmp_path: Path, port: int) -> None:
-    said = tmp_path / "said"
+    diary = tmp_path / "said"
     load = f"{sys.executable} {NAME} load {port} 5"
     what = job(
-        port, warmup=1, prepare=f"echo prepare >> {said}", fill=f"echo fill $FAKE_ALLOCATOR >> {said}; {load}",
+        port, warmup=1, prepare=f"echo prepare >> {diary}", fill=f"echo fill $FAKE_ALLOCATOR >> {diary}; {load}",
     )  # fmt: skip
-    what = replace(what, load=["/bin/sh", "-c", f"echo load >> {said}; {load}"])
+    what = replace(what, load=["/bin/sh", "-c", f"echo load >> {diary}; {load}"])
     result = run(what, tmp_path / "o", allocators=["plain"], blocks=1)
     assert result["failures"] == []
-    assert said.read_text().split() == ["prepare", "fill", "load", "load"] * 3
+    assert diary.read_text().split() == ["prepare", "fill", "load", "load"] * 3
     assert "--fill" in result["commands"][0]
     with pytest.raises(LoamError, match="--fill: belongs to a server"):
         job_options.what(
@@ -158,13 +158,13 @@ def test_a_server_is_filled_once_before_its_loads(tmp_path: Path, port: int) -> 
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
-@pytest.mark.parametrize(("address", "said"), [("::", r"\[::\]:\d+"), ("::1", ""), ("::ffff:127.0.0.1", "")])
-def test_addresses_of_ipv6_are_seen(address: str, said: str) -> None:
+@pytest.mark.parametrize(("address", "pattern"), [("::", r"\[::\]:\d+"), ("::1", ""), ("::ffff:127.0.0.1", "")])
+def test_addresses_of_ipv6_are_seen(address: str, pattern: str) -> None:
     with socket.socket(socket.AF_INET6) as opened:
         opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         opened.bind((address, 0))
         opened.listen()
-        assert re.fullmatch(said, serving.elsewhere({os.getpid()}))
+        assert re.fullmatch(pattern, serving.elsewhere({os.getpid()}))
 
 
 def test_a_load_that_ends_before_its_server_is_not_blamed(port: int) -> None:
@@ -212,15 +212,15 @@ def test_own_waiting_of_a_server_is_told_with_what_to_do(tmp_path: Path, port: i
 
 def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path, port: int) -> None:
     what = replace(job(port, mode="never-ready"), ready_s=0.5)
-    said = refused(what, tmp_path / "o")
-    assert re.search(r"not ready within 0\.5 s: port \d+ does not answer: getting nowhere", said)
+    message = refused(what, tmp_path / "o")
+    assert re.search(r"not ready within 0\.5 s: port \d+ does not answer: getting nowhere", message)
 
 
 def test_a_taken_port_is_refused_before_the_server_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
-        said = refused(job(number), tmp_path / "o")
-    assert f"port {number} is taken" in said
+        message = refused(job(number), tmp_path / "o")
+    assert f"port {number} is taken" in message
 
 
 def test_a_child_that_left_its_group_ends_with_the_server(tmp_path: Path, port: int) -> None:
@@ -246,7 +246,7 @@ def test_an_interrupted_driver_ends_all_that_it_started(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"ready": None}, r"--server=.* needs --ready too"),
         ({"metric": None, "ready": None}, r"needs --ready and --metric too"),
@@ -263,8 +263,8 @@ def test_an_interrupted_driver_ends_all_that_it_started(port: int) -> None:
         ({"command_file": Path("/no/such/file")}, r"--commands=/no/such/file: cannot be read"),
     ],
 )  # fmt: skip
-def test_bad_options_are_refused(port: int, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(LoamError, match=said):
+def test_bad_options_are_refused(port: int, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(LoamError, match=message):
         job(port, **options)
 
 
@@ -274,7 +274,7 @@ def test_options_of_a_server_need_a_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "found"),
+    ("printed", "latencies"),
     [
         ("SET: 100 requests per second, p50=0.255 msec", {"p50": 0.000255}),
         (
@@ -288,8 +288,8 @@ def test_options_of_a_server_need_a_server() -> None:
         ("100% done, 50% of it", {}),
     ],
 )  # fmt: skip
-def test_percentiles_are_found(printed: str, found: dict[str, float]) -> None:
-    assert percentiles.find(printed) == pytest.approx(found)
+def test_percentiles_are_found(printed: str, latencies: dict[str, float]) -> None:
+    assert percentiles.find(printed) == pytest.approx(latencies)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -339,9 +339,9 @@ def test_a_load_that_never_ends_says_how_long_it_has_taken_and_when_it_is_ended(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(trial, "TOLD_S", 0.2)
-    said = refused(job(port, load="hangs", timeout_s=2.0), tmp_path / "o")
-    assert "the load did not end within 2 s" in said
-    told = capsys.readouterr().err
+    message = refused(job(port, load="hangs", timeout_s=2.0), tmp_path / "o")
+    assert "the load did not end within 2 s" in message
+    stderr = capsys.readouterr().err
     assert re.search(
-        r"the first run, which does not count, has taken \d s so far; it is ended after 2 s \(--timeout\)", told
+        r"the first run, which does not count, has taken \d s so far; it is ended after 2 s \(--timeout\)", stderr
     )

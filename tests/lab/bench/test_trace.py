@@ -63,22 +63,22 @@ def preloaded(library: str, **variables: str) -> dict[str, str]:
 def test_a_profile_counts_every_call(known: Path, tmp_path: Path) -> None:
     subprocess.run([known], env=preloaded("profile", LOAM_PROFILE=str(tmp_path / "p")), check=True)
     (file,) = tmp_path.glob("p.*")
-    told = json.loads(file.read_text())
-    found = profile.summary([told])
-    by_size = {limit: n for limit, n, _ in found["classes"]}
+    document = json.loads(file.read_text())
+    summary = profile.summary([document])
+    by_size = {limit: n for limit, n, _ in summary["classes"]}
     assert by_size[112] >= 1000
     assert by_size[5120] == 10, "resized"
     assert by_size[3072] == 40, "calloc"
     assert by_size[28] >= 50, "operator new"
     assert by_size[896] == 1, "aligned"
-    assert sum(thread["remote"] for thread in told["threads"]) >= 300
-    owner = min(told["threads"], key=lambda thread: thread["number"])["number"]
-    helper = next(thread for thread in told["threads"] if thread["remote"] >= 300)
+    assert sum(thread["remote"] for thread in document["threads"]) >= 300
+    owner = min(document["threads"], key=lambda thread: thread["number"])["number"]
+    helper = next(thread for thread in document["threads"] if thread["remote"] >= 300)
     assert helper["freed_of"][owner] >= 300
-    assert found["unknown_frees"] == 0
-    assert found["peak"]["requested"] >= 100_000
-    assert found["peak"]["usable"] >= found["peak"]["requested"]
-    assert found["fragmentation"]["padding"] >= 0
+    assert summary["unknown_frees"] == 0
+    assert summary["peak"]["requested"] >= 100_000
+    assert summary["peak"]["usable"] >= summary["peak"]["requested"]
+    assert summary["fragmentation"]["padding"] >= 0
 
 
 # 200 blocks of more than 4 KiB: another thread frees 50, this one 50, ten are resized; says what the others were given.
@@ -130,12 +130,12 @@ def test_sampling_comes_near(tmp_path: Path) -> None:
         "#include <stdlib.h>\nint main(void){for(int i=0;i<1000000;++i){void*volatile p=malloc(64);free(p);}}\n"
     )
     subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "x", source], check=True)
-    told = preloaded("profile-sample", LOAM_PROFILE=str(tmp_path / "p"), LOAM_PROFILE_SAMPLE=str(64 * 1024))
-    subprocess.run([tmp_path / "x"], env=told, check=True)
+    environment = preloaded("profile-sample", LOAM_PROFILE=str(tmp_path / "p"), LOAM_PROFILE_SAMPLE=str(64 * 1024))
+    subprocess.run([tmp_path / "x"], env=environment, check=True)
     (file,) = tmp_path.glob("p.*")
-    found = profile.summary([json.loads(file.read_text())])
-    assert found["sampled"]
-    assert found["calls"] == pytest.approx(1_000_000, rel=0.15)
+    summary = profile.summary([json.loads(file.read_text())])
+    assert summary["sampled"]
+    assert summary["calls"] == pytest.approx(1_000_000, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_sampling_comes_near(tmp_path: Path) -> None:
     ],
 )
 def test_fragmentation_has_three_parts(memory: tuple[int, int, int, int], shares: dict[str, float] | None) -> None:
-    found = profile.fragmentation(*memory)
-    assert found == (None if shares is None else pytest.approx(shares))
+    parts = profile.fragmentation(*memory)
+    assert parts == (None if shares is None else pytest.approx(shares))
 
 
 @pytest.mark.parametrize("threads", ["recorded", "1"])
@@ -168,9 +168,9 @@ def test_a_trace_is_played_with_its_remote_frees(known: Path, tmp_path: Path, th
     subprocess.run(
         [player, file, "--threads", threads], env=preloaded("profile", LOAM_PROFILE=str(tmp_path / "p")), check=True
     )
-    (told,) = tmp_path.glob("p.*")
-    found = profile.summary([json.loads(told.read_text())])
-    by_size = {limit: n for limit, n, _ in found["classes"]}
+    (profile_file,) = tmp_path.glob("p.*")
+    summary = profile.summary([json.loads(profile_file.read_text())])
+    by_size = {limit: n for limit, n, _ in summary["classes"]}
     assert (by_size[5120], by_size[3072], by_size[896]) == (10, 40, 1)
     assert by_size[112] >= 1000
 
@@ -196,7 +196,7 @@ def test_a_killed_program_leaves_a_trace(known: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda raw: b"", "too short for a trace"),
         (lambda raw: b"\x7fELF" + raw[4:], "is no trace of loam"),
@@ -204,11 +204,11 @@ def test_a_killed_program_leaves_a_trace(known: Path, tmp_path: Path) -> None:
         (lambda raw: raw[:-1000], "was cut"),
     ],
 )
-def test_damaged_traces_are_refused(known: Path, tmp_path: Path, damage: Any, said: str) -> None:
+def test_damaged_traces_are_refused(known: Path, tmp_path: Path, damage: Any, message: str) -> None:
     good, bad = tmp_path / "t", tmp_path / "bad"
     trace.record([str(known)], out=good)
     bad.write_bytes(damage(good.read_bytes()))
-    with pytest.raises(LoamError, match=said):
+    with pytest.raises(LoamError, match=message):
         trace.read(bad)
 
 
@@ -220,8 +220,8 @@ def test_a_trace_that_ended_for_lack_of_room_is_read(known: Path, tmp_path: Path
     *before, chunks, unknown, refused, ended = trace.HEAD.unpack_from(raw)
     trace.HEAD.pack_into(raw, 0, *before, chunks + 2, unknown, refused + 2, ended)
     (tmp_path / "short").write_bytes(raw)
-    found = trace.read(tmp_path / "short")
-    assert (found.refused, found.bytes) == (2, whole.bytes)
+    cut = trace.read(tmp_path / "short")
+    assert (cut.refused, cut.bytes) == (2, whole.bytes)
     trace.HEAD.pack_into(raw, 0, *before, chunks + 2, unknown, refused + 1, ended)
     (tmp_path / "cut").write_bytes(raw)
     with pytest.raises(LoamError, match="was cut"):
@@ -342,15 +342,15 @@ def played(file: Path) -> tuple[int, str]:
     ids=["twice", "twice by two threads", "each waits for the other"],
 )
 def test_what_waits_for_ever_is_damaged_and_not_left_out(known: Path, tmp_path: Path, threads: Any) -> None:
-    status, said = played(made_up(tmp_path / "t", *threads))
-    assert (status, "a block is freed that nobody allocated" in said) == (2, True)
+    status, output = played(made_up(tmp_path / "t", *threads))
+    assert (status, "a block is freed that nobody allocated" in output) == (2, True)
 
 
 def test_what_malloc_refuses_is_freed_for_nothing_and_the_rest_is_played(known: Path, tmp_path: Path) -> None:
     huge = 1 << 56
     own = [(ALLOC, huge), (FREE, 1), (ALLOC, 100), (FREE, 1), (ALLOC, huge), (FREE, 1), (RESIZE, 100), (ALLOC, huge)]
-    status, said = played(made_up(tmp_path / "t", own, [(FOREIGN, 1, 4), (ALLOC, 100), (FREE, 1)]))
-    assert (status, "11 events of 2 threads" in said, "malloc refused 3 blocks" in said) == (3, True, True), said
+    status, output = played(made_up(tmp_path / "t", own, [(FOREIGN, 1, 4), (ALLOC, 100), (FREE, 1)]))
+    assert (status, "11 events of 2 threads" in output, "malloc refused 3 blocks" in output) == (3, True, True), output
 
 
 def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
@@ -368,8 +368,8 @@ def test_a_full_disk_and_a_program_that_asks_for_nothing_are_told_apart(
     nothing = ["/bin/true"]  # a file may be all that is written, or not even that
     with pytest.raises(LoamError, match=r"asked for memory \(record a program that allocates\)"):
         trace.record(nothing, out=tmp_path / "t")
-    found = os.statvfs(tmp_path)
-    full = os.statvfs_result([*found[:4], 0, *found[5:10]])
+    space = os.statvfs(tmp_path)
+    full = os.statvfs_result([*space[:4], 0, *space[5:10]])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     with pytest.raises(LoamError, match="the disk is full"):
         trace.record(nothing, out=tmp_path / "t")

@@ -40,24 +40,24 @@ def events_of(file: Path) -> int:
 
 def served(port: int, mode: str = "", load: str = "") -> Job:
     server = f"{sys.executable} {FAKES / 'fake-server'}"
-    found = job_options.to_watch(
+    job = job_options.to_watch(
         "trace record", (), server=f"{server} {port} {mode}", ready=str(port), load=f"{server} load {port} 5 {load}", fill="true",
         timeout_s=60.0,
     )  # fmt: skip
-    assert isinstance(found, Job)
-    return found
+    assert isinstance(job, Job)
+    return job
 
 
 def test_a_server_is_recorded_from_its_start_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert trace.record(served(free_port()), out=tmp_path / "t", as_json=True) == 0
-    (told,) = json.loads(capsys.readouterr().out)["traces"]
-    assert told["file"] == str(tmp_path / "t"), "of the server alone, not of its load"
-    assert told["ended"] and told["threads"] == 1 and told["unknown"] == 0
+    (recorded,) = json.loads(capsys.readouterr().out)["traces"]
+    assert recorded["file"] == str(tmp_path / "t"), "of the server alone, not of its load"
+    assert recorded["ended"] and recorded["threads"] == 1 and recorded["unknown"] == 0
     assert events_of(tmp_path / "t") > 1000
 
 
 @pytest.mark.parametrize(
-    ("mode", "load", "said"),
+    ("mode", "load", "message"),
     [
         ("", "fails", "the load ended with status 1: cannot load"),
         ("dies", "", "the server ended under load, with SIGSEGV"),
@@ -65,19 +65,19 @@ def test_a_server_is_recorded_from_its_start_to_its_end(tmp_path: Path, capsys: 
     ],
 )
 def test_what_a_bad_server_allocated_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str, load: str, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str, load: str, message: str
 ) -> None:
     count = 20 if mode == "dies" else 5
     job = served(free_port(), mode, load)
     job = replace(job, load=[*job.load[:4], str(count), *job.load[5:]])
     assert trace.record(job, out=tmp_path / "t") == 1
-    told = " ".join(capsys.readouterr().err.split())
-    assert said in told and "what was recorded is kept" in told
+    stderr = " ".join(capsys.readouterr().err.split())
+    assert message in stderr and "what was recorded is kept" in stderr
     assert trace.read(tmp_path / "t").bytes > 1000
 
 
 @pytest.mark.parametrize(
-    ("options", "command", "said"),
+    ("options", "command", "message"),
     [
         ({"ready": "1"}, (), "--server=true: needs --load too"),
         ({"ready": "1", "load": "true"}, ("true",), "only one of them can run"),
@@ -88,8 +88,8 @@ def test_what_a_bad_server_allocated_is_kept(
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    options: dict[str, str | None], command: tuple[str, ...], said: str
+    options: dict[str, str | None], command: tuple[str, ...], message: str
 ) -> None:
     given: dict[str, Any] = {"server": "true", "ready": None, "load": None, "fill": "", "timeout_s": 1.0, **options}
-    with pytest.raises(LoamError, match=said):
+    with pytest.raises(LoamError, match=message):
         job_options.to_watch("trace record", command, **given)

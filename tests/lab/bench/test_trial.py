@@ -28,10 +28,10 @@ def test_on_a_terminal_one_line_changes_and_goes() -> None:
     child = forked(action)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    said = os.read(ours, 1 << 12).decode()
+    output = os.read(ours, 1 << 12).decode()
     os.close(ours)
     os.close(its)
-    lines = said.split("\x1b[K")
+    lines = output.split("\x1b[K")
     assert [line[:41] for line in lines[:2]] == ["\rthe first run, which does not count, has"] * 2
     assert all(len(line) <= 60 for line in lines)
     assert lines[2:] == ["\r", ""], "nothing of it stays"
@@ -45,5 +45,5 @@ def test_elsewhere_it_is_a_line_now_and_then(
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(trial, "TOLD_S", 0.0)
         one.look(1)
-    said = capsys.readouterr().err
-    assert re.fullmatch(r"the recording has taken 0 s so far; it is ended after 1 min 15 s \(--timeout\)\n", said)
+    stderr = capsys.readouterr().err
+    assert re.fullmatch(r"the recording has taken 0 s so far; it is ended after 1 min 15 s \(--timeout\)\n", stderr)

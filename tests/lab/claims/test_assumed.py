@@ -46,9 +46,9 @@ def campaign(**changed: Any) -> Campaign:
 
 
 def test_a_claim_is_decided_at_each_other_value_of_what_it_assumes() -> None:
-    found = verdict(campaign())
-    assert found["verdict"] == "reproduced"
-    reads, size = found["assumed"]
+    judged = verdict(campaign())
+    assert judged["verdict"] == "reproduced"
+    reads, size = judged["assumed"]
     assert [(one["value"], one["verdict"]) for one in reads["tried"]] == [
         ("few", "contradicted"), ("fewer", "undecided"), ("odd", "contradicted"),
     ]  # fmt: skip
@@ -69,9 +69,9 @@ def test_the_machines_own_guesses_are_named() -> None:
 
 def test_reports_tell_over_which_values_a_verdict_holds() -> None:
     tried = [result.Tried("few", "contradicted"), result.Tried("odd", "reproduced")]
-    told = result.Assumed("reads", "any", tried).told()
-    assert told == "assumed: reads, any; with few it is contradicted and with odd it is reproduced"
-    assert result.Assumed("size", "2").told() == "assumed: size, 2; no other value was tried"
+    sentence = result.Assumed("reads", "any", tried).words()
+    assert sentence == "assumed: reads, any; with few it is contradicted and with odd it is reproduced"
+    assert result.Assumed("size", "2").words() == "assumed: size, 2; no other value was tried"
     item = result.Claim("000-01", assumed=[result.Assumed("size", "2")], guessed={"sim:x": ["l1", "line"]}, note="n")
     assert ledger.claim(item, ()).notes == (
         "assumed: size, 2; no other value was tried", "rests on assumed numbers of sim:x (l1, line)", "n",
@@ -86,8 +86,8 @@ def test_other_values_have_cells_of_the_study() -> None:
     good = {**READS, "instead": [READS["instead"][0], READS["instead"][2]]}  # type: ignore[index]
     for assumed, mistakes in ((good, 0), (READS, 1)):
         made = claimed.study([claim(ABOVE, assumes=[assumed])], groups=[group])
-        found = list(consistent.mistakes(made))
-        assert bool(found) == bool(mistakes), found
+        faults = list(consistent.mistakes(made))
+        assert bool(faults) == bool(mistakes), faults
     with pytest.raises(ValueError, match="instead names no other cells"):
         Claim.model_validate(claim(ABOVE, assumes=[{**READS, "instead": [{"value": "none"}]}]))
 
@@ -106,6 +106,6 @@ def test_another_group_may_be_read_without_the_levels_that_are_named_for_the_fir
 def test_a_group_that_did_not_run_tells_nothing() -> None:
     odd = {"value": "the original", "groups": {"list": "original"}}
     there = {"value": "itself", "groups": {"list": "list"}, "machine": "sim:y"}
-    found = verdict(campaign(assumes=[{"parameter": "program", "value": "ours", "instead": [odd, there]}]))
-    ((tried,),) = [one["tried"] for one in found["assumed"]]
+    judged = verdict(campaign(assumes=[{"parameter": "program", "value": "ours", "instead": [odd, there]}]))
+    ((tried,),) = [one["tried"] for one in judged["assumed"]]
     assert (tried["value"], tried["verdict"]) == ("itself", "contradicted")

@@ -31,8 +31,8 @@ def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: 
     ("cores", "needed", "met"), [(2, 1, True), (2, 2, True), (2, 3, False), (1, 2, False), (8, 8, True)]
 )
 def test_as_many_cores_as_are_needed_are_enough(cores: int, needed: int, met: bool) -> None:
-    found = unmet(claimed.campaign(claimed.study([]), speeds(a=1, b=1), cores=cores), cores=needed)
-    assert found == ([] if met else [Unmet("cores", needed, cores, "host")])
+    lacking = unmet(claimed.campaign(claimed.study([]), speeds(a=1, b=1), cores=cores), cores=needed)
+    assert lacking == ([] if met else [Unmet("cores", needed, cores, "host")])
 
 
 def test_cores_are_asked_of_the_machine_that_the_selections_run_on() -> None:
@@ -67,13 +67,13 @@ def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
     ]
     made = claimed.campaign(claimed.study(claims, groups=groups), speeds(a=100, b=50))
     made.cells = [cell for cell in made.cells if cell.group == "list"]
-    found = claimed.ledger(made, {})["claims"]
-    assert [(one["verdict"], one["reason"]) for one in found[:3]] == [
+    entries = claimed.ledger(made, {})["claims"]
+    assert [(one["verdict"], one["reason"]) for one in entries[:3]] == [
         ("not asked", "group far did not run"),
         ("not asked", "needs 4 cores (this machine has 2)"),
         ("not asked", "group far did not run: 1 of its 2 predicates were not asked"),
     ]
-    assert found[3]["verdict"] == "reproduced"
+    assert entries[3]["verdict"] == "reproduced"
 
 
 def test_what_ran_is_told_of_a_claim_that_is_asked_in_part() -> None:
@@ -85,8 +85,8 @@ def test_what_ran_is_told_of_a_claim_that_is_asked_in_part() -> None:
     def of(*together: dict[str, Any], **changed: Any) -> tuple[str, str]:
         made = claimed.campaign(claimed.study([claim(*together, **changed)], groups=groups), speeds(a=100, b=50))
         made.cells = [cell for cell in made.cells if cell.group == "list"]
-        found = verdict(made)
-        return found["verdict"], found["reason"]
+        judged = verdict(made)
+        return judged["verdict"], judged["reason"]
 
     assert of(ABOVE, far, further, far) == (
         "not asked", "groups far, further did not run: 3 of its 4 predicates were not asked",
@@ -129,8 +129,8 @@ def test_every_need_that_is_not_met_is_named() -> None:
         Unmet("machine", "far"),
     ]  # fmt: skip
     assert unmet(made, machine="host") == []
-    found = decided(speeds(a=1, b=1), ABOVE, needs={"cores": 4, "machine": "far"})
-    assert found["reason"] == "needs 4 cores (this machine has 2); machine far"
+    judged = decided(speeds(a=1, b=1), ABOVE, needs={"cores": 4, "machine": "far"})
+    assert judged["reason"] == "needs 4 cores (this machine has 2); machine far"
 
 
 # ---- several predicates
@@ -148,21 +148,21 @@ def test_two_reasons_are_said_and_more_are_counted() -> None:
         assert reason.endswith(f"blocks are too few for an interval{more}")
         assert reason.count("; ") == min(count, 3) - 1
     all_hold = [{**one, "limit": 0.5} for one in unsure[:3]]
-    found = decided(values, *all_hold, blocks=8)
-    assert found["verdict"] == "reproduced" and found["reason"].endswith("; and 1 more") and len(found["ours"]) == 3
+    judged = decided(values, *all_hold, blocks=8)
+    assert judged["verdict"] == "reproduced" and judged["reason"].endswith("; and 1 more") and len(judged["ours"]) == 3
 
 
 def test_what_fails_is_said_before_what_is_open() -> None:
     fails, unsure = {**ABOVE, "limit": 3}, {**ABOVE, "limit": 2}
-    found = decided(speeds(a=100, b=50), unsure, fails, {**ABOVE, "limit": 1})
-    assert found["verdict"] == "contradicted" and found["reason"].count("ops_per_s") == 1
+    judged = decided(speeds(a=100, b=50), unsure, fails, {**ABOVE, "limit": 1})
+    assert judged["verdict"] == "contradicted" and judged["reason"].count("ops_per_s") == 1
     assert decided(speeds(a=100, b=50), unsure, {**ABOVE, "limit": 1})["verdict"] == "undecided"
 
 
 def test_a_claim_without_a_predicate_waits_though_its_needs_are_met() -> None:
-    found = decided(speeds(a=1, b=1), needs={"workloads": ["intset"]})
-    assert (found["verdict"], found["ours"], found["predicate"]) == ("undecided", [], "none yet")
-    assert found["reason"] == "its needs are met, but the study states no predicate yet"
+    judged = decided(speeds(a=1, b=1), needs={"workloads": ["intset"]})
+    assert (judged["verdict"], judged["ours"], judged["predicate"]) == ("undecided", [], "none yet")
+    assert judged["reason"] == "its needs are met, but the study states no predicate yet"
 
 
 def test_an_entry_says_all_that_the_study_says() -> None:
@@ -176,9 +176,9 @@ def test_an_entry_says_all_that_the_study_says() -> None:
     )
     made = claimed.campaign(claimed.study([stated]), speeds(a=100, b=50))
     made.manifest["machines"] |= {"far": {"cores": 1, "fingerprint": "g"}, "nameless": {"cores": 1}}
-    found = verdict(made)
-    ours, reason = found.pop("ours"), found.pop("reason")
-    assert found == {
+    judged = verdict(made)
+    ours, reason = judged.pop("ours"), judged.pop("reason")
+    assert judged == {
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "groups": ["list"], "by_preset": False,
@@ -196,20 +196,20 @@ def test_an_entry_names_what_its_cells_were() -> None:
     shift = claimed.DESCRIPTION.sync.parameters
     own = claimed.DESCRIPTION.model_copy(update={"workloads": (workload.model_copy(update={"parameters": shift}),)})
     made.descriptions = {"stm": own}
-    found = verdict(made)
-    assert (found["machines"], found["allocators"], found["inputs"]) == (["host"], ["a", "b"], ["intset shift=5"])
+    judged = verdict(made)
+    assert (judged["machines"], judged["allocators"], judged["inputs"]) == (["host"], ["a", "b"], ["intset shift=5"])
     assert evaluate._levels(list("1234")) == "1,2,3,4" and evaluate._levels(list("12345")) == "1..5"
     trend = {"kind": "ratio_above", "of": A1, "to": {"parameters": {"shift": 4}}}
-    found = verdict(claimed.campaign(claimed.study([claim(trend)]), speeds(a=100, b=50)))
-    assert (found["allocators"], found["inputs"]) == (["a"], ["intset"])
+    judged = verdict(claimed.campaign(claimed.study([claim(trend)]), speeds(a=100, b=50)))
+    assert (judged["allocators"], judged["inputs"]) == (["a"], ["intset"])
 
 
 def test_a_look_alike_is_named_only_where_something_was_decided() -> None:
     alike = {"kind": "ratio_above", "of": A1, "to": {"allocator": "hoard"}}
-    for limit, said in ((1.0, ("reproduced", True)), (3.0, ("contradicted", True)), (2.0, ("undecided", False))):
+    for limit, expected in ((1.0, ("reproduced", True)), (3.0, ("contradicted", True)), (2.0, ("undecided", False))):
         made = claimed.study([claim({**alike, "limit": limit})], lookalikes={"hoard": "b"})
-        found = verdict(claimed.campaign(made, speeds(a=100, b=50)))
-        assert (found["verdict"], found["by_preset"]) == said
+        judged = verdict(claimed.campaign(made, speeds(a=100, b=50)))
+        assert (judged["verdict"], judged["by_preset"]) == expected
     both = claimed.study([claim(ABOVE, alike)], lookalikes={"hoard": "b"})
     assert verdict(claimed.campaign(both, speeds(a=100, b=50)))["by_preset"]
 
@@ -219,8 +219,8 @@ def test_a_study_without_a_paper_says_nothing_and_one_with_figures_says_both() -
     figure = {
         "id": "f", "title": "t", "kind": "table", "groups": ["list"], "paper": {"columns": ["a"]}, "ours": [],
     }  # fmt: skip
-    found = claimed.ledger(claimed.campaign(claimed.study([], paper_figures=[figure]), speeds(a=1, b=1)), {})
-    assert (found["claims"], len(found["paper_figures"]), found["placements"]) == ([], 1, [])
+    ledger = claimed.ledger(claimed.campaign(claimed.study([], paper_figures=[figure]), speeds(a=1, b=1)), {})
+    assert (ledger["claims"], len(ledger["paper_figures"]), ledger["placements"]) == ([], 1, [])
     counted = {"kind": "band", "of": {**A1, "source": "cachegrind", "metric": "cycles"}, "low": 1, "high": 9}
     made = claimed.campaign(claimed.study([claim(counted)]), speeds(a=1, b=1))
     for counters, ours in (
@@ -265,12 +265,12 @@ def test_all_of_many_comparisons_in_a_line() -> None:
     few = compared(OPEN, 1.0, None, "few")
     assert predicates._all((unsure, few)) == (OPEN, "few: 4 blocks are too few for an interval")
     fails = [compared(FAILS, n + 1.0, name=str(n)) for n in range(4)]
-    said = [predicates.said(one) for one in fails]
-    assert said[0] == "0 = 1 [0.5, 2]" and predicates.said(few) == "few = 1"
-    assert predicates._all((holds, fails[0], unsure)) == (FAILS, said[0])
-    assert predicates._all(tuple(fails[:2])) == (FAILS, f"{said[0]}; {said[1]}")
-    assert predicates._all(tuple(fails[:3])) == (FAILS, f"{said[0]}; {said[1]} and 1 more")
-    assert predicates._all(tuple(fails)) == (FAILS, f"{said[0]}; {said[1]} and 2 more")
+    texts = [predicates.in_words(one) for one in fails]
+    assert texts[0] == "0 = 1 [0.5, 2]" and predicates.in_words(few) == "few = 1"
+    assert predicates._all((holds, fails[0], unsure)) == (FAILS, texts[0])
+    assert predicates._all(tuple(fails[:2])) == (FAILS, f"{texts[0]}; {texts[1]}")
+    assert predicates._all(tuple(fails[:3])) == (FAILS, f"{texts[0]}; {texts[1]} and 1 more")
+    assert predicates._all(tuple(fails)) == (FAILS, f"{texts[0]}; {texts[1]} and 2 more")
 
 
 def test_a_comparison_is_written_with_its_own_interval() -> None:
@@ -296,9 +296,9 @@ def test_absent_allocators_are_named_once_and_the_others_decide() -> None:
     of = {key: value for key, value in A1.items() if key != "allocator"}
     values = speeds(a=100, b=50)
     order = {"kind": "order", "of": of, "tiers": [["a", "x"], ["y"], ["b"]]}
-    found = decided(values, order)
-    assert found["verdict"] == "reproduced" and len(found["ours"]) == 1, "a tier of absent ones is passed over"
-    assert found["reason"].startswith("ops_per_s of a shift=5 1T / b") and found["reason"].endswith("; without x, y")
+    judged = decided(values, order)
+    assert judged["verdict"] == "reproduced" and len(judged["ours"]) == 1, "a tier of absent ones is passed over"
+    assert judged["reason"].startswith("ops_per_s of a shift=5 1T / b") and judged["reason"].endswith("; without x, y")
     gone = {"kind": "order", "of": of, "tiers": [["x"], ["y"]]}
     assert decided(values, gone)["reason"] == "needs x, y, which are missing here"
     band = {"kind": "band", "of": {**A1, "allocator": ["a", "x"]}, "low": 90, "high": 110}
@@ -311,17 +311,17 @@ def test_absent_allocators_are_named_once_and_the_others_decide() -> None:
     assert decided(values, trend)["reason"].endswith("; without x")
     # The same list on both sides: each against itself, and the absent one is named once.
     own = {"kind": "ratio_above", "of": {**A1, "allocator": ["a", "b", "x"]}, "to": {"parameters": {"shift": 4}}}
-    found = decided(values, {**own, "limit": 0.5})
-    assert found["verdict"] == "reproduced" and len(found["ours"]) == 2 and found["reason"].endswith("; without x")
+    judged = decided(values, {**own, "limit": 0.5})
+    assert judged["verdict"] == "reproduced" and len(judged["ours"]) == 2 and judged["reason"].endswith("; without x")
 
 
 def test_each_tier_is_compared_with_the_next_alone() -> None:
     of = {key: value for key, value in A1.items() if key != "allocator"}
     order = {"kind": "order", "of": of, "tiers": [["a"], ["b", "c"], ["d"]]}
     made = claimed.study([claim(order)], allocators=["a", "b", "c", "d"])
-    found = verdict(claimed.campaign(made, speeds(a=100, b=50, c=40, d=20)))
-    assert found["verdict"] == "reproduced"
-    assert [round(one["estimate"], 1) for one in found["ours"]] == [2.0, 2.5, 2.5, 2.0]
+    judged = verdict(claimed.campaign(made, speeds(a=100, b=50, c=40, d=20)))
+    assert judged["verdict"] == "reproduced"
+    assert [round(one["estimate"], 1) for one in judged["ours"]] == [2.0, 2.5, 2.5, 2.0]
 
 
 def test_a_decision_about_what_is_absent_compares_nothing() -> None:

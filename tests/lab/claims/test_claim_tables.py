@@ -51,19 +51,19 @@ def test_three_values_are_shown_and_more_are_counted() -> None:
 
 
 def test_a_claim_is_told_with_what_was_found_for_or_against_it() -> None:
-    def told(**changed: Any) -> str:
+    def shown(**changed: Any) -> str:
         return tables._text(entry(**changed)).plain
 
-    assert told(figure="5") == "It is so. (5)" and told() == "It is so."
-    assert told(paper=[{"what": "a", "value": "1"}, {"what": "b", "value": "2"}]) == "It is so.\npaper: a 1; b 2"
-    assert told(ours=[value(2.0)], note="n") == "It is so.\nours: rate = 2 [1, 2.5]"
+    assert shown(figure="5") == "It is so. (5)" and shown() == "It is so."
+    assert shown(paper=[{"what": "a", "value": "1"}, {"what": "b", "value": "2"}]) == "It is so.\npaper: a 1; b 2"
+    assert shown(ours=[value(2.0)], note="n") == "It is so.\nours: rate = 2 [1, 2.5]"
     against = {"ours": [value(2.0)], "note": "n"}
-    assert told(verdict="undecided", **against) == "It is so.\nundecided: because\nnote: n"
-    assert told(verdict="contradicted", **against) == "It is so.\nagainst it: because\nnote: n"
-    assert told(verdict="not asked") == "It is so.\nnot asked: because"
-    assert told(verdict="undecided") == "It is so.\nundecided: because"
-    assert told(verdict="self-contradicting") == "It is so.\nthe paper against itself: because"
-    assert told(verdict="cannot be decided") == "It is so.\nnot in the model: because"
+    assert shown(verdict="undecided", **against) == "It is so.\nundecided: because\nnote: n"
+    assert shown(verdict="contradicted", **against) == "It is so.\nagainst it: because\nnote: n"
+    assert shown(verdict="not asked") == "It is so.\nnot asked: because"
+    assert shown(verdict="undecided") == "It is so.\nundecided: because"
+    assert shown(verdict="self-contradicting") == "It is so.\nthe paper against itself: because"
+    assert shown(verdict="cannot be decided") == "It is so.\nnot in the model: because"
 
 
 def test_a_verdict_has_its_colour_and_says_who_stood_in() -> None:
@@ -136,8 +136,8 @@ def test_the_last_verdicts_are_those_of_the_same_study(
     assert "claims of study tiny" in text and "It [is] so." in text and "needs workload yada" in text
     assert "undecided on host, 2026-11-02" in text and "follows from 000-01, and is not counted again" in text
     assert [one["follows_from"] for one in shown["claims"]] == [[], ["000-01"]]
-    (said,) = first["runs"]
-    assert (said["verdict"], said["machines"], Path(said["folder"]).name) == ("undecided", ["host"], "tiny-1")
+    (verdict,) = first["runs"]
+    assert (verdict["verdict"], verdict["machines"], Path(verdict["folder"]).name) == ("undecided", ["host"], "tiny-1")
 
 
 def test_verdicts_of_several_runs_are_listed_what_stands_first(
@@ -342,8 +342,8 @@ def test_pictures_are_left_out_where_a_run_has_no_whole_series() -> None:
             }
             allocator = next(cell.allocator for cell in campaign.cells if cell.key == key)
             runs[0].others = ({**series, **(ours.get("changed", {}) if allocator == "a" else {})},)
-        found = claimed.ledger(campaign, {})["placements"]
-        return [(one["allocator"], one["shift"], len(one["blocks"])) for one in found]
+        placements = claimed.ledger(campaign, {})["placements"]
+        return [(one["allocator"], one["shift"], len(one["blocks"])) for one in placements]
 
     assert shown() == [("a", 5, 1), ("b", 5, 1)], "without a begin record the usual stripe"
     assert shown(select={"allocator": "b"}) == [("b", 5, 1)]

@@ -46,9 +46,9 @@ def read(campaign: Campaign, allocator: str = "a", evidence: Evidence | None = N
     ],
 )  # fmt: skip
 def test_a_selection_names_the_cells_that_have_all_its_levels(changed: dict[str, Any], count: int) -> None:
-    found = values.cells_of(made(), Selection.model_validate({**A1, **changed}), "a")
-    assert len(found) == count
-    assert {cell.allocator for cell in found} <= {"a"}
+    cells = values.cells_of(made(), Selection.model_validate({**A1, **changed}), "a")
+    assert len(cells) == count
+    assert {cell.allocator for cell in cells} <= {"a"}
     assert values.cells_of(made(), Selection.model_validate({**A1, **changed}), "c") == []
 
 
@@ -70,8 +70,8 @@ def test_a_look_alike_stands_in_only_for_what_is_absent() -> None:
 
 
 def test_values_are_keyed_by_block_and_named() -> None:
-    found = read(made())
-    assert found == Observed("ops_per_s of a shift=5 1T", {0: 105.0, 1: 205.0, 2: 305.0}, {}, "1/s")
+    observed = read(made())
+    assert observed == Observed("ops_per_s of a shift=5 1T", {0: 105.0, 1: 205.0, 2: 305.0}, {}, "1/s")
     assert read(made(), "b").values == {0: 205.0, 1: 405.0, 2: 605.0}
     assert read(made(), metric="room_bytes") == Observed(
         "room_bytes of a shift=5 1T", {0: 32.0, 1: 32.0, 2: 32.0}, {}, "B"
@@ -79,9 +79,9 @@ def test_values_are_keyed_by_block_and_named() -> None:
 
 
 def test_a_ratio_of_counts_comes_with_its_counts_and_no_other_does() -> None:
-    found = read(made(), metric="aborts_per_attempt")
-    assert found.counts == {0: (0.0, 11.0), 1: (1.0, 11.0), 2: (2.0, 11.0)}
-    assert found.values == {0: 0.0, 1: 1 / 11, 2: 2 / 11}
+    observed = read(made(), metric="aborts_per_attempt")
+    assert observed.counts == {0: (0.0, 11.0), 1: (1.0, 11.0), 2: (2.0, 11.0)}
+    assert observed.values == {0: 0.0, 1: 1 / 11, 2: 2 / 11}
     assert read(made(), metric="aborts").counts == {}
     campaign = made(lambda cell, block: {**speed(cell, block), "aborts": 1} if block else {"operations": 1.0})
     assert list(read(campaign, metric="aborts_per_attempt").counts) == [1, 2], "a run without the counts has none"
@@ -94,14 +94,14 @@ def test_a_ratio_of_counts_comes_with_its_counts_and_no_other_does() -> None:
 
 def test_a_run_that_failed_has_no_counts() -> None:
     campaign = claimed.campaign(claimed.study([]), lambda c, b: None if b == 4 else speed(c, b), blocks=20)
-    found = read(campaign, metric="aborts_per_attempt")
-    assert 4 not in found.counts and 4 not in found.values and len(found.counts) == 19
+    observed = read(campaign, metric="aborts_per_attempt")
+    assert 4 not in observed.counts and 4 not in observed.values and len(observed.counts) == 19
     # It may have counted much before it failed.
     late = claimed.campaign(claimed.study([]), speed, blocks=20)
     late.runs(late.cells[0])[4].state = "failed"
-    found = read(late, metric="aborts_per_attempt")
+    observed = read(late, metric="aborts_per_attempt")
     assert late.runs(late.cells[0])[4].sums["attempts"] > 0
-    assert 4 not in found.counts and 4 not in found.values and len(found.counts) == 19
+    assert 4 not in observed.counts and 4 not in observed.values and len(observed.counts) == 19
 
 
 def test_the_labs_own_figures_are_metrics_too() -> None:
@@ -119,9 +119,9 @@ def test_what_simulated_cores_count_is_read_by_block() -> None:
         counts = {"counted_misses": 3.0 + block, "counted_accesses": 60.0, "counted_transfers": 5.0}
         return {**speed(cell, block), **(counts if block else {})}
 
-    found = read(made(counted), source="simulator", metric="l1d_miss_ratio")
-    assert found.counts == {1: (4.0, 60.0), 2: (5.0, 60.0)}, "a run without the counts has none"
-    assert found.values == {1: 4 / 60, 2: 5 / 60} and not found.exact
+    observed = read(made(counted), source="simulator", metric="l1d_miss_ratio")
+    assert observed.counts == {1: (4.0, 60.0), 2: (5.0, 60.0)}, "a run without the counts has none"
+    assert observed.values == {1: 4 / 60, 2: 5 / 60} and not observed.exact
     assert read(made(counted), source="simulator", metric="transfers").values == {1: 5 / 205, 2: 5 / 305}
     for metric in ("upgrades", "l1d_misses_of_none", "operations"):
         with pytest.raises(Undecided) as undecided:
@@ -138,8 +138,8 @@ def test_what_simulated_cores_count_is_read_by_block() -> None:
 
 
 def test_over_a_parameter_each_level_has_its_median() -> None:
-    found = read(made(), parameters={}, over="shift")
-    assert found == Observed("ops_per_s of a 1T", {"5": 205.0, "4": 204.0}, {}, "1/s")
+    observed = read(made(), parameters={}, over="shift")
+    assert observed == Observed("ops_per_s of a 1T", {"5": 205.0, "4": 204.0}, {}, "1/s")
     rate = read(made(), parameters={}, over="shift", metric="aborts_per_attempt")
     assert rate.values == {"5": 1 / 11, "4": 1 / 11} and rate.counts == {}
     campaign = made(lambda c, b: speed(c, b) if ("shift", 5) in c.parameters else {"operations": 1.0})
@@ -169,8 +169,8 @@ def test_counters_are_read_by_their_source() -> None:
     assert over.values == {"5": 8.0, "4": 5.0}
     for source, tool in (("tlb", "lackey"), ("profile", "profile")):
         both = [{"source": "perf_event", "calls": 1}, {"source": tool, "calls": 2}]
-        told = Evidence(campaign, claimed.counts({five.key: both}))
-        assert read(campaign, evidence=told, source=source, metric="calls").values == {0: 2.0}, source
+        counted = Evidence(campaign, claimed.counts({five.key: both}))
+        assert read(campaign, evidence=counted, source=source, metric="calls").values == {0: 2.0}, source
     with pytest.raises(Undecided) as undecided:
         read(campaign, evidence=evidence, source="counters", metric="llc_misses", parameters={}, over="shift")
     assert undecided.value.reason == NoValue("a 1T", "llc_misses", "counters")

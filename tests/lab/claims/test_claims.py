@@ -43,8 +43,8 @@ def speeds(**by_allocator: float) -> claimed.Values:
 
 
 def verdict(made: Campaign, **options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = claimed.ledger(made, options.pop("cells", {}), **options)["claims"][0]
-    return found
+    judged: dict[str, Any] = claimed.ledger(made, options.pop("cells", {}), **options)["claims"][0]
+    return judged
 
 
 def decided(values: claimed.Values, *predicates: dict[str, Any], **changed: Any) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def decided(values: claimed.Values, *predicates: dict[str, Any], **changed: Any)
     ],
 )
 def test_ratios_are_decided_by_the_whole_interval(kind: str, limit: float, b: float, expected: str) -> None:
-    found = decided(speeds(a=100, b=b), {"kind": kind, "of": A1, "to": {"allocator": "b"}, "limit": limit})
-    assert found["verdict"] == expected
-    (ours,) = found["ours"]
+    judged = decided(speeds(a=100, b=b), {"kind": kind, "of": A1, "to": {"allocator": "b"}, "limit": limit})
+    assert judged["verdict"] == expected
+    (ours,) = judged["ours"]
     assert ours["low"] <= ours["estimate"] <= ours["high"]
     assert ours["estimate"] == pytest.approx(100 / b, rel=0.02)
     if expected == "undecided":
-        assert found["reason"].startswith("the interval does not decide: ops_per_s of a shift=5 1T / b shift=5 1T = ")
+        assert judged["reason"].startswith("the interval does not decide: ops_per_s of a shift=5 1T / b shift=5 1T = ")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ ABOVE = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
     ],
 )
 def test_an_unmet_need_leaves_a_claim_undecided(needs: dict[str, Any], reason: str) -> None:
-    found = decided(speeds(a=100, b=50), ABOVE, needs=needs)
-    assert (found["verdict"], found["reason"], found["ours"]) == ("undecided", reason, [])
+    judged = decided(speeds(a=100, b=50), ABOVE, needs=needs)
+    assert (judged["verdict"], judged["reason"], judged["ours"]) == ("undecided", reason, [])
 
 
 def test_counters_that_do_not_count_say_why() -> None:
@@ -197,9 +197,9 @@ def test_met_needs_do_not_stand_in_the_way() -> None:
 def test_an_oversubscribed_run_never_decides() -> None:
     two = {"kind": "ratio_above", "of": {**A1, "threads": 2}, "to": {"allocator": "b"}}
     assert decided(speeds(a=100, b=50), two, cores=2)["verdict"] == "reproduced"
-    found = decided(speeds(a=100, b=50), two, cores=1)
-    assert found["verdict"] == "undecided"
-    assert found["reason"] == "a shift=5 2T: 2 threads on 1 cores; an oversubscribed run never decides"
+    judged = decided(speeds(a=100, b=50), two, cores=1)
+    assert judged["verdict"] == "undecided"
+    assert judged["reason"] == "a shift=5 2T: 2 threads on 1 cores; an oversubscribed run never decides"
 
 
 def test_too_few_blocks_failed_cells_and_missing_ones_are_named() -> None:
@@ -227,8 +227,8 @@ def test_an_absent_allocator_is_named_and_a_look_alike_says_so() -> None:
     only = decided(speeds(a=100, b=50), {"kind": "ratio_above", "of": A1, "to": {"allocator": "hoard"}})
     assert (only["verdict"], only["reason"]) == ("undecided", "needs hoard, which is missing here")
     stood_in = claimed.study([claim(against, needs={"allocators": ["hoard"]})], lookalikes={"hoard": "b"})
-    found = verdict(claimed.campaign(stood_in, speeds(a=100, b=50)))
-    assert (found["verdict"], found["by_preset"]) == ("reproduced", True)
+    judged = verdict(claimed.campaign(stood_in, speeds(a=100, b=50)))
+    assert (judged["verdict"], judged["by_preset"]) == ("reproduced", True)
     assert not without["by_preset"]
 
 
@@ -283,18 +283,18 @@ def test_what_a_profile_counted_decides_by_one_value() -> None:
     many = {"kind": "band", "of": of, "low": 900, "high": 1100}
     made = claimed.campaign(claimed.study([claim(same)]), speeds(a=1, b=1))
 
-    def found(predicate: dict[str, Any], a: float, b: float) -> dict[str, Any]:
+    def decided_by_count(predicate: dict[str, Any], a: float, b: float) -> dict[str, Any]:
         counted = {cell.key: [{"source": "profile", "calls": a if cell.allocator == "a" else b}] for cell in made.cells}
         return evaluate._claim(
             Evidence(made, claimed.counts(counted)), Claim.model_validate(claim(predicate))
         ).as_json()
 
-    assert [found(same, 1000, b)["verdict"] for b in (1000, 1010)] == ["reproduced", "contradicted"]
-    assert [found(twice, a, 1000)["verdict"] for a in (1600, 1400)] == ["reproduced", "contradicted"]
-    assert [found(many, a, 1)["verdict"] for a in (1000, 1200)] == ["reproduced", "contradicted"]
-    assert found(many, 1000, 1)["ours"][0]["low"] == 1000
-    assert found(twice, 1600, 1000)["ours"][0]["unit"] == "1", "of a ratio, whatever is counted"
-    assert found(many, 1000, 1)["ours"][0]["unit"] == "1"
+    assert [decided_by_count(same, 1000, b)["verdict"] for b in (1000, 1010)] == ["reproduced", "contradicted"]
+    assert [decided_by_count(twice, a, 1000)["verdict"] for a in (1600, 1400)] == ["reproduced", "contradicted"]
+    assert [decided_by_count(many, a, 1)["verdict"] for a in (1000, 1200)] == ["reproduced", "contradicted"]
+    assert decided_by_count(many, 1000, 1)["ours"][0]["low"] == 1000
+    assert decided_by_count(twice, 1600, 1000)["ours"][0]["unit"] == "1", "of a ratio, whatever is counted"
+    assert decided_by_count(many, 1000, 1)["ours"][0]["unit"] == "1"
     assert verdict(made)["reason"] == "a shift=5 1T: no value of calls was measured by profile"
 
 

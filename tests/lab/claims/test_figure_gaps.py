@@ -29,8 +29,8 @@ def three(values: Made, threads: tuple[int, ...] = (1, 2, 4)) -> Evidence:
 
 
 def rows(make: Any, evidence: Evidence, **ours: Any) -> list[list[Any]]:
-    found = make(evidence, {}, Ours.model_validate({"select": FIVE, "rows": "threads", **ours}))[1]
-    return [[one.estimate if isinstance(one, Value) else one for one in row] for row in found]
+    grid = make(evidence, {}, Ours.model_validate({"select": FIVE, "rows": "threads", **ours}))[1]
+    return [[one.estimate if isinstance(one, Value) else one for one in row] for row in grid]
 
 
 # ---- entries
@@ -51,9 +51,9 @@ def test_a_picture_is_no_table_and_a_table_no_picture() -> None:
            "rows": [[9, 16, 4096, 1]]}  # fmt: skip
     for runs in campaign.timed.values():
         runs[0].others = ({"kind": "site"}, {"kind": "series", "name": "other"}, row)
-    found = claimed.ledger(campaign, claimed.entries(campaign))
-    assert found["paper_figures"][0]["ours"]["columns"] == ["allocator", "value"]
-    assert found["placements"] == [
+    ledger = claimed.ledger(campaign, claimed.entries(campaign))
+    assert ledger["paper_figures"][0]["ours"]["columns"] == ["allocator", "value"]
+    assert ledger["placements"] == [
         {
             "allocator": allocator, "kind": "records", "title": "t", "figure": "table 9", "threads": 2,
             "bytes_per_line": 64, "shift": 5, "blocks": [{"thread": 1, "address": 4096, "bytes": 16, "record": 9}],
@@ -112,8 +112,8 @@ def test_over_a_parameter_what_failed_everywhere_is_a_gap() -> None:
 def test_of_several_levels_that_nothing_chooses_among_the_first_is_shown() -> None:
     ours = Ours.model_validate({"select": {"group": "list", "threads": 1}})
     campaign = made({"select": FIVE, "rows": "threads"})
-    found = figures._grid(Evidence(campaign), claimed.entries(campaign), ours)
-    assert found == (["allocator", "value"], [["a", 200], ["b", 100]])
+    grid = figures._grid(Evidence(campaign), claimed.entries(campaign), ours)
+    assert grid == (["allocator", "value"], [["a", 200], ["b", 100]])
 
 
 def test_the_columns_of_a_table_without_any_run_are_there() -> None:

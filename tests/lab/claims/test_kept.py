@@ -31,13 +31,13 @@ def folded(
     before: kept.Ledger, day: int, verdict: str, of: Study | None = None, only: Sequence[str] = (), **changed: Any
 ) -> kept.Ledger:
     stated = of or study()
-    told = {
+    judged = {
         "id": "000-01", "verdict": verdict, "reason": "r", "predicate": stated.claims[0].words(),
         "groups": stated.claims[0].groups, "machines": ["host", "sim:x"], "allocators": ["a", "b"],
         "inputs": ["intset size=2"], **changed,
     }  # fmt: skip
     content = {
-        "schema": SCHEMA, "study": "tiny", "created_utc": f"2026-11-{day:02}T10:00:00Z", "cells": [], "claims": [told],
+        "schema": SCHEMA, "study": "tiny", "created_utc": f"2026-11-{day:02}T10:00:00Z", "cells": [], "claims": [judged],
         "machine": {"cpu": "C"}, "build": {"revision": "0123456789abcdef"}, "command": "./loam study run tiny",
     }  # fmt: skip
     return kept.folded(before, stated, typed(content), only)
@@ -126,8 +126,8 @@ def test_a_note_explains_and_a_paper_against_itself_needs_no_measurement() -> No
 def test_the_line_of_readme_counts_papers_alone() -> None:
     own = page.Row(study(), study().claims[0].model_copy(update={"id": "own-01"}), None)
     text = page.counted(f"a\n{page.COUNTED} old\nb\n", [*rows(kept.Ledger(study="tiny")), own])
-    said = "of 1 claims 1 not measured; 1 more follows from these"
-    assert text == f"a\n{page.COUNTED} (1 paper): {said}: [docs/claims.md](docs/claims.md).\nb\n"
+    counts = "of 1 claims 1 not measured; 1 more follows from these"
+    assert text == f"a\n{page.COUNTED} (1 paper): {counts}: [docs/claims.md](docs/claims.md).\nb\n"
     assert "## Our own: tiny" in page.page([own])
     with pytest.raises(LoamError, match="has no line that begins with"):
         page.counted("a\n", rows(kept.Ledger(study="tiny")))

@@ -149,12 +149,12 @@ def test_pictures_show_the_blocks_of_the_first_good_run() -> None:
         runs[0].state = "failed"
         runs[1].begin = {"kind": "begin", "parameters": {"stripe_log2": 4}}
         runs[1].others = ({"kind": "series", "name": "blocks", "columns": columns, "rows": rows},)
-    found = claimed.ledger(campaign, {})["placements"]
-    assert [(one["allocator"], one["kind"], one["threads"], one["shift"]) for one in found] == [
+    placements = claimed.ledger(campaign, {})["placements"]
+    assert [(one["allocator"], one["kind"], one["threads"], one["shift"]) for one in placements] == [
         ("a", "records", 2, 4), ("b", "records", 2, 4),
     ]  # fmt: skip
-    assert len(found[0]["blocks"]) == 64
-    assert found[0]["blocks"][3] == {"thread": 1, "address": 4144, "bytes": 16, "record": 129}
+    assert len(placements[0]["blocks"]) == 64
+    assert placements[0]["blocks"][3] == {"thread": 1, "address": 4144, "bytes": 16, "record": 129}
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,10 @@ def test_a_trend_of_a_ratio_is_that_of_one_value_over_the_other(second: float, e
             * wobble(cell, block)
         }
 
-    found = decided(values, trend)
-    assert found["verdict"] == expected
-    assert [round(one["estimate"], 1) for one in found["ours"]] == [second / 100]
-    assert found["predicate"] == "trend: first metric of a shift=5 / shift=4 falls along threads 1 2"
+    judged = decided(values, trend)
+    assert judged["verdict"] == expected
+    assert [round(one["estimate"], 1) for one in judged["ours"]] == [second / 100]
+    assert judged["predicate"] == "trend: first metric of a shift=5 / shift=4 falls along threads 1 2"
 
 
 def test_the_steadier_of_two_varies_less_from_its_lowest_to_its_highest() -> None:
@@ -103,10 +103,10 @@ def test_the_steadier_of_two_varies_less_from_its_lowest_to_its_highest() -> Non
             )
         )
 
-    found = of((100, 90, 110), (1000, 500, 2000))
-    assert found["verdict"] == "reproduced"
-    assert [round(one["estimate"], 1) for one in found["ours"]] == [0.3]
-    assert found["predicate"] == "steadier: first metric of a shift=5 along threads 1 2 4 than b"
+    judged = of((100, 90, 110), (1000, 500, 2000))
+    assert judged["verdict"] == "reproduced"
+    assert [round(one["estimate"], 1) for one in judged["ours"]] == [0.3]
+    assert judged["predicate"] == "steadier: first metric of a shift=5 along threads 1 2 4 than b"
     assert of((100, 50, 200), (10, 11, 12))["verdict"] == "contradicted"
     assert of((100, 100, 100), (7, 7, 7))["verdict"] == "undecided"
     with pytest.raises(ValueError, match="steadier needs at least two levels"):
@@ -209,7 +209,7 @@ def test_a_limit_is_judged_by_both_intervals(one: Interval, apart: Interval, abo
 
 
 @pytest.mark.parametrize(
-    ("one", "apart", "said"),
+    ("one", "apart", "outcome"),
     [
         (interval(2.0, 4.0), interval(1.9, 4.1), HOLDS),  # its limits belong to a band
         (interval(1.99, 4.0), interval(1.9, 4.1), OPEN),
@@ -223,8 +223,8 @@ def test_a_limit_is_judged_by_both_intervals(one: Interval, apart: Interval, abo
         (interval(1.0, 5.0), interval(0.9, 5.1), OPEN),
     ],
 )
-def test_a_band_is_judged_by_both_intervals(one: Interval, apart: Interval, said: str) -> None:
-    assert predicates._within(2.0, 4.0)(one, apart) == said
+def test_a_band_is_judged_by_both_intervals(one: Interval, apart: Interval, outcome: str) -> None:
+    assert predicates._within(2.0, 4.0)(one, apart) == outcome
 
 
 # ---- pairs follow the block, not the position
@@ -253,18 +253,18 @@ def test_ratios_pair_what_shared_a_block_where_runs_failed(lost: dict[str, int])
     below = {"kind": "ratio_below", "of": A1, **to_b, "limit": 3.1}
     band = {"kind": "band", "of": A1, **to_b, "low": 2.9, "high": 3.1}
     order = {"kind": "order", "of": {k: v for k, v in A1.items() if k != "allocator"}, "tiers": [["a"], ["b"]]}
-    found = decided(drifting(3.0, lost), above, below, band, order, blocks=21)
-    assert found["verdict"] == "reproduced"
-    for ours in found["ours"]:
+    judged = decided(drifting(3.0, lost), above, below, band, order, blocks=21)
+    assert judged["verdict"] == "reproduced"
+    for ours in judged["ours"]:
         assert [ours["low"], ours["estimate"], ours["high"]] == pytest.approx([3.0, 3.0, 3.0])
 
 
 @pytest.mark.parametrize("lost", [{"a": 3}, {"b": 0}, {"a": 0, "b": 20}, {"a": 7, "b": 8}])
 def test_rates_of_events_pair_what_shared_a_block(lost: dict[str, int]) -> None:
     rate = {"kind": "band", "of": {**A1, "metric": "aborts_per_attempt"}, "to": {"allocator": "b"}, "low": 2, "high": 4}
-    found = decided(drifting(3.0, lost), rate, blocks=21)
-    assert found["verdict"] == "reproduced"
-    assert found["ours"][0]["estimate"] == pytest.approx(3.0)
+    judged = decided(drifting(3.0, lost), rate, blocks=21)
+    assert judged["verdict"] == "reproduced"
+    assert judged["ours"][0]["estimate"] == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("lost", [{"a": 3}, {"b": 0}, {"a": 0, "b": 20}, {"a": 7, "b": 8}])
@@ -277,14 +277,14 @@ def test_contrasts_and_figures_pair_what_shared_a_block(lost: dict[str, int]) ->
     made = claimed.campaign(claimed.study([], paper_figures=[extremes]), drifting(3.0, lost), blocks=21)
     cells = [cell for cell in made.cells if cell.threads == 1 and ("shift", 5) in cell.parameters]
     first, second = (next(cell for cell in cells if cell.allocator == name) for name in "ab")
-    for found, expected in (
+    for ratio, expected in (
         (contrasts.paired(made, (first, 0), (second, 0)), 3.0),
         (contrasts.paired(made, (second, 0), (first, 0)), 1 / 3),
         (contrasts.to_baseline(made, second), 1 / 3),
     ):
-        assert found is not None and found.low is not None
-        assert [found.low, found.estimate, found.high] == pytest.approx([expected] * 3)
-        assert found.n == 21 - len(lost)
+        assert ratio is not None and ratio.low is not None
+        assert [ratio.low, ratio.estimate, ratio.high] == pytest.approx([expected] * 3)
+        assert ratio.n == 21 - len(lost)
     without = contrasts.paired(made, (first, 0), (second, 0), without=frozenset({10, 11}))
     assert without is not None and without.n == 19 - len(lost)
     (shown,) = claimed.ledger(made, {})["paper_figures"]
@@ -318,9 +318,9 @@ def test_a_band_of_a_rate_pools_its_counts() -> None:
 
 def test_a_rate_without_any_event_has_a_finite_ratio() -> None:
     below = {"kind": "ratio_below", "of": {**A1, "metric": "aborts_per_attempt"}, "to": {"allocator": "b"}}
-    found = decided(rates({"a": 0, "b": 100}), below, blocks=20)
-    assert found["verdict"] == "reproduced"
-    assert 0 < found["ours"][0]["low"] <= found["ours"][0]["estimate"] < 0.02
+    judged = decided(rates({"a": 0, "b": 100}), below, blocks=20)
+    assert judged["verdict"] == "reproduced"
+    assert 0 < judged["ours"][0]["low"] <= judged["ours"][0]["estimate"] < 0.02
     none = decided(rates({"a": 0, "b": 0}), below, blocks=20)
     assert none["ours"][0]["estimate"] == pytest.approx(1.0)
 
@@ -420,9 +420,9 @@ def test_a_ratio_is_compared_with_the_same_ratio_elsewhere(behind: float, expect
         return {"operations": 7 * cell.threads * slow * wobble(cell, block)}
 
     predicate = {"kind": "ratio_below", "of": A1, "to": {"allocator": "b"}, "than": {"threads": 2}}
-    found = decided(values, predicate)
-    assert found["verdict"] == expected
-    (one,) = found["ours"]
+    judged = decided(values, predicate)
+    assert judged["verdict"] == expected
+    (one,) = judged["ours"]
     assert one["estimate"] == pytest.approx(behind / 80, rel=0.03)
     assert one["what"] == "ops_per_s of a shift=5 1T / b shift=5 1T / a shift=5 2T / b shift=5 2T"
 
@@ -435,16 +435,16 @@ def test_elsewhere_may_be_other_allocators_and_is_never_the_same() -> None:
 
     of = {**A1, "threads": 2}
     predicate = {"kind": "ratio_above", "of": of, "to": {"threads": 1}, "than": {"allocator": ["a", "b"]}, "limit": 2}
-    found = decided(values, predicate)
-    assert found["verdict"] == "reproduced" and len(found["ours"]) == 1
+    judged = decided(values, predicate)
+    assert judged["verdict"] == "reproduced" and len(judged["ours"]) == 1
     both = {
         "kind": "ratio_above",
         "of": {**of, "allocator": ["a", "b"]},
         "to": {"threads": 1},
         "than": {"parameters": {"shift": 4}},
     }
-    found = decided(values, {**both, "limit": 0.5})
-    assert found["verdict"] == "reproduced" and len(found["ours"]) == 2, "each with itself elsewhere"
+    judged = decided(values, {**both, "limit": 0.5})
+    assert judged["verdict"] == "reproduced" and len(judged["ours"]) == 2, "each with itself elsewhere"
     gone = {**predicate, "than": {"allocator": "hoard"}}
     assert decided(values, gone)["reason"] == "needs hoard, which is missing here"
 
@@ -457,8 +457,8 @@ def test_one_of_several_comparisons_is_enough(b: float, c: float, expected: str)
     """a is slower than b or than c."""
     one = {"kind": "ratio_below", "of": A1, "to": {"allocator": ["b", "c"]}, "some": True}
     made = claimed.study([claim(one)], allocators=["a", "b", "c"])
-    found = verdict(claimed.campaign(made, speeds(a=100, b=b, c=c)))
-    assert found["verdict"] == expected and len(found["ours"]) == 2
+    judged = verdict(claimed.campaign(made, speeds(a=100, b=b, c=c)))
+    assert judged["verdict"] == expected and len(judged["ours"]) == 2
 
 
 def test_one_of_several_needs_the_confidence_of_all_and_to_fail_takes_its_own() -> None:

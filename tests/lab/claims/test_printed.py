@@ -44,8 +44,8 @@ def made(*predicates: dict[str, Any], printed: Any, **changed: Any) -> Claim:
 
 
 def outcome(predicate: dict[str, Any], *numbers: dict[str, Any]) -> str:
-    (found,) = judging.judged(made(predicate, printed=list(numbers)))
-    return found.outcome
+    (tested,) = judging.judged(made(predicate, printed=list(numbers)))
+    return tested.outcome
 
 
 @pytest.mark.parametrize(
@@ -151,27 +151,27 @@ def test_a_claim_has_numbers_or_says_that_there_are_none() -> None:
 
 
 def test_a_predicate_that_the_paper_fails_is_wrong() -> None:
-    (said,) = faults(OVER_B, printed=[number(1.5, allocator="a"), number(1, allocator="b")])
-    assert said.startswith("the paper itself fails ratio_above") and "= 1.5" in said
+    (fault,) = faults(OVER_B, printed=[number(1.5, allocator="a"), number(1, allocator="b")])
+    assert fault.startswith("the paper itself fails ratio_above") and "= 1.5" in fault
 
 
 def test_a_number_that_nothing_reads_is_a_mistake() -> None:
-    (said,) = faults(OVER_B, printed=[*GOOD, number(7, threads=8)])
-    assert said == "no predicate reads the number of table 1: 8T 7.0"
+    (fault,) = faults(OVER_B, printed=[*GOOD, number(7, threads=8)])
+    assert fault == "no predicate reads the number of table 1: 8T 7.0"
 
 
 def test_two_numbers_of_the_same_cells_are_a_mistake() -> None:
-    found = faults(OVER_B, printed=[*GOOD, number(4, allocator="a", threads=1)])
-    assert any("2 printed numbers fit" in one for one in found)
+    mistakes = faults(OVER_B, printed=[*GOOD, number(4, allocator="a", threads=1)])
+    assert any("2 printed numbers fit" in one for one in mistakes)
 
 
 def test_each_predicate_is_tested_or_marked() -> None:
     other = {"kind": "band", "of": {**A, "metric": "aborts"}, "low": 0, "high": 1}
-    (said,) = faults(OVER_B, other, printed=GOOD)
-    assert said.startswith("not tested: band: aborts")
+    (fault,) = faults(OVER_B, other, printed=GOOD)
+    assert fault.startswith("not tested: band: aborts")
     assert faults(OVER_B, {**other, "printed": "none: a picture"}, printed=GOOD) == []
-    (said,) = faults({**OVER_B, "printed": "none: a picture"}, printed=GOOD)
-    assert said.startswith("tested, and marked")
+    (fault,) = faults({**OVER_B, "printed": "none: a picture"}, printed=GOOD)
+    assert fault.startswith("tested, and marked")
 
 
 def test_a_paper_that_contradicts_itself_fails_its_own_predicate() -> None:
@@ -196,8 +196,8 @@ def test_almost_all_is_all_but_as_many_as_said() -> None:
 
     def measured(*predicates: dict[str, Any], all_but: int) -> str:
         stated = claimed.study([claim(*predicates, all_but=all_but)])
-        found: str = verdict(claimed.campaign(stated, speeds(a=100, b=50)))["verdict"]
-        return found
+        word: str = verdict(claimed.campaign(stated, speeds(a=100, b=50)))["verdict"]
+        return word
 
     unsure = {**OVER_B, "limit": 2}
     assert measured(higher, wide, more, all_but=1) == "reproduced"
@@ -213,10 +213,10 @@ def test_almost_all_is_all_but_as_many_as_said() -> None:
 def test_where_the_paper_contradicts_itself_no_measurement_decides() -> None:
     for b, here in ((30, "reproduced"), (130, "contradicted")):
         stated = claim(OVER_B, self_contradicting="table 1 has the opposite")
-        found = verdict(claimed.campaign(claimed.study([stated]), speeds(a=100, b=b)))
-        assert (found["verdict"], found["self_contradicting"]) == (SELF_CONTRADICTING, True)
-        assert found["reason"].startswith(f"table 1 has the opposite; here: {here}, ops_per_s of a")
-        assert found["ours"]
+        judged = verdict(claimed.campaign(claimed.study([stated]), speeds(a=100, b=b)))
+        assert (judged["verdict"], judged["self_contradicting"]) == (SELF_CONTRADICTING, True)
+        assert judged["reason"].startswith(f"table 1 has the opposite; here: {here}, ops_per_s of a")
+        assert judged["ours"]
 
 
 def test_what_the_model_lacks_is_not_contradicted_there_and_decided_on_a_real_machine() -> None:
@@ -226,6 +226,6 @@ def test_what_the_model_lacks_is_not_contradicted_there_and_decided_on_a_real_ma
     campaign.cells = [dataclasses.replace(cell, machine="sim:xeon") for cell in campaign.cells]
     campaign.timed = {(cell.key, 0): runs for cell, runs in zip(campaign.cells, campaign.timed.values(), strict=True)}
     campaign.manifest["machines"]["sim:xeon"] = {"cores": 2}
-    found = verdict(campaign)
-    assert (found["verdict"], found["self_contradicting"]) == (CANNOT_BE_DECIDED, False)
-    assert found["reason"].startswith("stores cost nothing there; here: ")
+    judged = verdict(campaign)
+    assert (judged["verdict"], judged["self_contradicting"]) == (CANNOT_BE_DECIDED, False)
+    assert judged["reason"].startswith("stores cost nothing there; here: ")

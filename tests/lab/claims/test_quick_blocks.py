@@ -45,7 +45,7 @@ def too_short(study: Study, *, contradicted: bool) -> list[str]:
     """Claims of timed blocks that no result of the quick form can decide; or, contradicted, that none can contradict."""
     quick = study.quick(QUICK_BLOCKS)
     groups = {group.name: group for group in quick.groups}
-    found = []
+    short = []
     for claim in quick.claims:
         together = sum(1 if one.some else comparisons(one) for one in claim.predicates if one.of.source == "timing")
         for predicate in claim.predicates:
@@ -54,8 +54,8 @@ def too_short(study: Study, *, contradicted: bool) -> list[str]:
             blocks = quick.blocks_of(groups[predicate.of.group])
             count = together if contradicted else 1 + claim.all_but
             if not decides(blocks, 1 - (1 - intervals.CONFIDENCE) / count):
-                found.append(f"{claim.id}: {blocks} blocks of {predicate.of.group}, {count} comparisons")
-    return found
+                short.append(f"{claim.id}: {blocks} blocks of {predicate.of.group}, {count} comparisons")
+    return short
 
 
 @pytest.mark.parametrize("name", sorted(studies.registry()))

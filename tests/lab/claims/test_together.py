@@ -81,10 +81,10 @@ def test_only_verdicts_on_the_claim_as_it_stands_count(tmp_path: Path) -> None:
 def test_other_runs_are_told_once_and_not_what_they_did_not_ask(tmp_path: Path) -> None:
     for day, verdict in enumerate(("undecided", "undecided", "not asked", "reproduced"), 1):
         run(tmp_path, day, verdict, "host")
-    said = together.verdicts(together.runs(tmp_path), "tiny", "000-01", "p")
-    assert together.told(said) == ["reproduced on host, 2026-11-04", "undecided on host, 2026-11-02"]
-    assert ledger.told(said[1:]) == ["in other runs: undecided on host, 2026-11-02"]
-    assert ledger.told(said[3:]) == ledger.told([]) == []
+    verdicts = together.verdicts(together.runs(tmp_path), "tiny", "000-01", "p")
+    assert together.summaries(verdicts) == ["reproduced on host, 2026-11-04", "undecided on host, 2026-11-02"]
+    assert ledger.notes_of(verdicts[1:]) == ["in other runs: undecided on host, 2026-11-02"]
+    assert ledger.notes_of(verdicts[3:]) == ledger.notes_of([]) == []
 
 
 def test_beside_a_result_lie_the_other_runs_of_its_study(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_a_report_adds_up_the_verdicts_of_other_runs(two_runs: view.Study) -> No
     assert "in other runs: contradicted on sim:old, 2026-11-01" in first.notes
     assert not any(note.startswith("in other runs") for note in second.notes)
     assert first.verdict == "reproduced" and third.verdict == "undecided", "its own verdicts are told first"
-    (told,) = [note for note in third.notes if note.startswith("in other runs")]
-    assert "contradicted on sim:" in told and "\x1b" not in told
+    (note_of_others,) = [note for note in third.notes if note.startswith("in other runs")]
+    assert "contradicted on sim:" in note_of_others and "\x1b" not in note_of_others
     assert ledger.summary(two_runs) == (
         "Of 3 claims 1 reproduced, 1 contradicted and 1 undecided. "
         "With 2 other runs: of 3 claims 1 reproduced and 2 contradicted."

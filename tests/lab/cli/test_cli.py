@@ -80,15 +80,15 @@ def test_an_installed_loam_greets_with_what_works_there(
     for name in ("loam", "lab/loam_lab/cli/welcome.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((paths.root() / name).read_bytes())
-    told = subprocess.run(
+    done = subprocess.run(
         ["sh", tmp_path / "loam"], env={**os.environ, "LOAM_PROGRAM": "loam"}, capture_output=True, check=True
     )
-    assert told.stdout.decode() == text
+    assert done.stdout.decode() == text
 
 
 def test_every_command_is_tested_and_described() -> None:
     top: Any = typer.main.get_command(main.app)
-    found = {
+    commands = {
         f"{name} {below}".strip()
         for name, command in top.commands.items()
         for below in getattr(command, "commands", {"": None})
@@ -102,7 +102,7 @@ def test_every_command_is_tested_and_described() -> None:
         if line.startswith("| ") and ".py`" in line and not line.startswith("| command")
     ]
     described = {name.strip() for row in rows for name in row[0].split(",")}
-    assert found == described == {*COMMANDS, "page", "selfcheck"}, (
+    assert commands == described == {*COMMANDS, "page", "selfcheck"}, (
         "those two pass their options on: test_subcommands.py"
     )
     for _, module in rows:

@@ -81,9 +81,9 @@ def test_a_fresh_checkout_names_everything_and_builds_nothing(
         ("workloads", ("intset", "queue", "malloc-loop", "kmeans", "leetm", "sqlite3")),
     ):
         assert listing.show(kind, as_json=True) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told[kind] == []
-        names = {source["name"]: source for source in told["not_built"]}
+        document = json.loads(capsys.readouterr().out)
+        assert document[kind] == []
+        names = {source["name"]: source for source in document["not_built"]}
         assert set(some) <= names.keys()
         assert all(source["summary"] and (paths.root() / source["file"]).is_file() for source in names.values())
         assert listing.show(kind, as_json=False) == 0

@@ -39,12 +39,12 @@ def result(tmp_path: Path) -> Path:
 def test_the_sentence_states_the_largest_effect_and_the_proof() -> None:
     result = synthetic_results.tour()
     largest = max(result["headlines"], key=lambda headline: float(headline["ratio"]["estimate"]))
-    told = cite.cite(typed(result)).sentence
-    assert f"by at most {100 * (largest['ratio']['estimate'] - 1):.0f}\u00a0%" in told
-    assert f"[{100 * (largest['ratio']['low'] - 1):.0f}, {100 * (largest['ratio']['high'] - 1):.0f}]" in told
-    assert f"{largest['best']} against {largest['worst']}" in told
-    assert "interposition verified in 770 of 770 runs" in told
-    assert "Intel(R) Xeon(R) Processor @ 2.80GHz (2 cores" in told and "revision 153d35e0c0ff" in told
+    sentence = cite.cite(typed(result)).sentence
+    assert f"by at most {100 * (largest['ratio']['estimate'] - 1):.0f}\u00a0%" in sentence
+    assert f"[{100 * (largest['ratio']['low'] - 1):.0f}, {100 * (largest['ratio']['high'] - 1):.0f}]" in sentence
+    assert f"{largest['best']} against {largest['worst']}" in sentence
+    assert "interposition verified in 770 of 770 runs" in sentence
+    assert "Intel(R) Xeon(R) Processor @ 2.80GHz (2 cores" in sentence and "revision 153d35e0c0ff" in sentence
 
 
 def test_a_simulated_result_names_the_simulated_machine_and_not_the_host() -> None:
@@ -52,15 +52,17 @@ def test_a_simulated_result_names_the_simulated_machine_and_not_the_host() -> No
     result["machines"] = {
         "sim:xeon-e5405": {"cpu": "two Xeon E5405", "cores": 8, "fingerprint": "f3f01faf10484207", "simulated": True}
     }
-    found = cite.cite(typed(result))
-    assert "on the simulated machine xeon-e5405 (two Xeon E5405), " in found.sentence
-    assert "@ 2.80GHz" not in found.sentence, "the processor of the host decided nothing"
-    assert "machine f3f01faf10484207" in found.bibtex and str(result["machine"]["fingerprint"]) not in found.bibtex
+    citation = cite.cite(typed(result))
+    assert "on the simulated machine xeon-e5405 (two Xeon E5405), " in citation.sentence
+    assert "@ 2.80GHz" not in citation.sentence, "the processor of the host decided nothing"
+    assert (
+        "machine f3f01faf10484207" in citation.bibtex and str(result["machine"]["fingerprint"]) not in citation.bibtex
+    )
 
 
 def test_unproven_runs_are_not_verified_ones() -> None:
-    told = cite.cite(typed(synthetic_results.troubled())).sentence
-    assert "interposition verified in 750 of 760 runs" in told and "3 of 77 cells without a result" in told
+    sentence = cite.cite(typed(synthetic_results.troubled())).sentence
+    assert "interposition verified in 750 of 760 runs" in sentence and "3 of 77 cells without a result" in sentence
 
 
 def test_no_effect_is_said() -> None:
@@ -83,8 +85,8 @@ def test_bibtex_is_escaped_and_balanced() -> None:
 
 def test_cite_command(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["cite", str(result), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["sentence"].endswith("runs.") and found["bibtex"].startswith("@misc{")
+    document = json.loads(capsys.readouterr().out)
+    assert document["sentence"].endswith("runs.") and document["bibtex"].startswith("@misc{")
 
 
 # ---- pack

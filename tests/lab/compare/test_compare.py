@@ -64,40 +64,42 @@ def compared(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], **op
     return judge.compare(*pair, **options)
 
 
-def cell(found: dict[str, Any], allocator: str) -> dict[str, Any]:
-    (one,) = (cell for cell in found["cells"] if cell["allocator"] == allocator)
+def cell(comparison: dict[str, Any], allocator: str) -> dict[str, Any]:
+    (one,) = (cell for cell in comparison["cells"] if cell["allocator"] == allocator)
     return dict(one)
 
 
 def test_an_unchanged_baseline_cancels_the_day(tmp_path: Path) -> None:
     """The machine is 10 % slower on the second day, and the allocator "slow" became 6 % slower."""
-    found = compared(tmp_path, made(), made(slower={"slow": 0.94}, day=0.9, seed=2), gate=0.97)
-    assert cell(found, "fast")["by"] == cell(found, "slow")["by"] == "baseline"
-    assert cell(found, "fast")["verdict"] == "equivalent"
-    assert cell(found, "slow")["verdict"] == "worse"
-    ratio = cell(found, "slow")["ratio_of_ratios"]
+    comparison = compared(tmp_path, made(), made(slower={"slow": 0.94}, day=0.9, seed=2), gate=0.97)
+    assert cell(comparison, "fast")["by"] == cell(comparison, "slow")["by"] == "baseline"
+    assert cell(comparison, "fast")["verdict"] == "equivalent"
+    assert cell(comparison, "slow")["verdict"] == "worse"
+    ratio = cell(comparison, "slow")["ratio_of_ratios"]
     assert ratio["low"] < 0.94 < ratio["high"] and ratio["estimate"] == pytest.approx(0.94, abs=0.01)
-    assert cell(found, "slow")["ratio"]["estimate"] == pytest.approx(0.846, abs=0.02)
-    plain = cell(found, "plain")
+    assert cell(comparison, "slow")["ratio"]["estimate"] == pytest.approx(0.846, abs=0.02)
+    plain = cell(comparison, "plain")
     assert (plain["by"], plain["verdict"], plain["gate"]) == ("day", "baseline", "not asked"), "it shows the day alone"
     assert plain["ratio"]["estimate"] == pytest.approx(0.9, abs=0.02)
-    assert found["gate"]["failed"] == [cell(found, "slow")["cell"]]
-    assert found["warnings"] == []
+    assert comparison["gate"]["failed"] == [cell(comparison, "slow")["cell"]]
+    assert comparison["warnings"] == []
 
 
 def test_a_lone_baseline_is_compared_by_its_values(tmp_path: Path) -> None:
-    found = compared(tmp_path, made(allocators=("plain",)), made(allocators=("plain",), day=0.9, seed=2), gate=0.97)
-    assert (cell(found, "plain")["by"], cell(found, "plain")["gate"]) == ("values", "failed")
+    comparison = compared(
+        tmp_path, made(allocators=("plain",)), made(allocators=("plain",), day=0.9, seed=2), gate=0.97
+    )
+    assert (cell(comparison, "plain")["by"], cell(comparison, "plain")["gate"]) == ("values", "failed")
 
 
 def test_a_changed_baseline_cannot_cancel_anything(tmp_path: Path) -> None:
     """Another build that is 6 % slower under every allocator: ratios to the baseline would hide it."""
-    found = compared(tmp_path, made(), made(day=0.94, build="build-2", seed=2), gate=0.97)
-    assert {cell["by"] for cell in found["cells"]} == {"values"}
-    assert {cell["verdict"] for cell in found["cells"]} == {"worse"}
-    assert len(found["gate"]["failed"]) == 3
-    assert "stm: another build" in found["changed"]
-    assert any("have no unchanged baseline" in warning for warning in found["warnings"])
+    comparison = compared(tmp_path, made(), made(day=0.94, build="build-2", seed=2), gate=0.97)
+    assert {cell["by"] for cell in comparison["cells"]} == {"values"}
+    assert {cell["verdict"] for cell in comparison["cells"]} == {"worse"}
+    assert len(comparison["gate"]["failed"]) == 3
+    assert "stm: another build" in comparison["changed"]
+    assert any("have no unchanged baseline" in warning for warning in comparison["warnings"])
     settings = compared(tmp_path, made(), made(day=0.94, seed=2, machine={**HOST, "kernel": "6.2"}))
     assert {cell["by"] for cell in settings["cells"]} == {"values"}
     assert "kernel: 6.1, now 6.2" in settings["changed"]
@@ -114,10 +116,12 @@ def test_a_changed_baseline_cannot_cancel_anything(tmp_path: Path) -> None:
 def test_the_gate_asks_for_the_whole_interval_in_the_good_direction(
     tmp_path: Path, better: str, factor: float, gate: float, word: str
 ) -> None:
-    found = compared(tmp_path, made(better=better), made(better=better, slower={"fast": factor}, seed=2), gate=gate)
-    assert cell(found, "fast")["gate"] == word
-    assert (cell(found, "fast")["cell"] in found["gate"]["failed"]) == (word == "failed")
-    assert (cell(found, "fast")["cell"] in found["gate"]["open"]) == (word == "open")
+    comparison = compared(
+        tmp_path, made(better=better), made(better=better, slower={"fast": factor}, seed=2), gate=gate
+    )
+    assert cell(comparison, "fast")["gate"] == word
+    assert (cell(comparison, "fast")["cell"] in comparison["gate"]["failed"]) == (word == "failed")
+    assert (cell(comparison, "fast")["cell"] in comparison["gate"]["open"]) == (word == "open")
 
 
 def test_the_gate_is_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,8 +157,8 @@ def test_a_strict_gate_has_a_status_for_what_it_cannot_decide(
     assert main.run(["compare", str(first), str(fewer), *gate]) == 0
     capsys.readouterr()
     assert main.run(["compare", str(first), str(fewer), *gate, "--strict", "--json"]) == 3
-    found = json.loads(capsys.readouterr().out)["gate"]
-    assert found["verdict"] == "undecided" and found["strict"] and found["passed"] == 1
+    document = json.loads(capsys.readouterr().out)["gate"]
+    assert document["verdict"] == "undecided" and document["strict"] and document["passed"] == 1
     bad = side(tmp_path, "bad", made(slower={"fast": 0.9}, seed=2, allocators=("plain", "fast")))
     assert main.run(["compare", str(first), str(bad), *gate, "--strict"]) == 1, "what is certain comes first"
     assert main.run(["compare", str(first), str(good), "--strict"]) == 2
@@ -163,8 +167,8 @@ def test_a_strict_gate_has_a_status_for_what_it_cannot_decide(
 def test_a_cell_that_fails_now_fails_the_gate(tmp_path: Path) -> None:
     broken = made(seed=2)
     broken["cells"][1].update(state="failed", failed=BLOCKS, metrics={})
-    found = compared(tmp_path, made(), broken, gate=0.9)
-    assert (cell(found, "fast")["gate"], cell(found, "fast")["verdict"]) == ("failed", "failed")
+    comparison = compared(tmp_path, made(), broken, gate=0.9)
+    assert (cell(comparison, "fast")["gate"], cell(comparison, "fast")["verdict"]) == ("failed", "failed")
     # The other way round there is nothing that it could have become worse than.
     assert cell(compared(tmp_path, broken, made(seed=2), gate=0.9), "fast")["gate"] == "not asked"
 
@@ -173,16 +177,16 @@ def test_two_machines_are_compared_on_request_only_and_by_ratios(tmp_path: Path)
     other = made(day=3.0, seed=2, slower={"slow": 1.2}, machine={**HOST, "cpu": "another", "fingerprint": "bb"})
     with pytest.raises(LoamError, match=r"two machines: made up, 2 hardware threads and another.*--across-machines"):
         compared(tmp_path, made(), other)
-    found = compared(tmp_path, made(), other, across_machines=True, gate=0.97)
-    assert not found["same_machine"]
-    assert cell(found, "slow")["verdict"] == "better"
-    assert cell(found, "slow")["ratio_of_ratios"]["estimate"] == pytest.approx(1.2, abs=0.02)
-    assert (cell(found, "plain")["by"], cell(found, "plain")["gate"]) == ("day", "not asked")
+    comparison = compared(tmp_path, made(), other, across_machines=True, gate=0.97)
+    assert not comparison["same_machine"]
+    assert cell(comparison, "slow")["verdict"] == "better"
+    assert cell(comparison, "slow")["ratio_of_ratios"]["estimate"] == pytest.approx(1.2, abs=0.02)
+    assert (cell(comparison, "plain")["by"], cell(comparison, "plain")["gate"]) == ("day", "not asked")
 
 
 def test_cells_of_one_side_only_are_listed(tmp_path: Path) -> None:
-    found = compared(tmp_path, made(), made(allocators=("plain", "slow"), seed=2))
-    assert (found["only_first"], found["only_second"]) == (["w size=16 stm 1T fast"], [])
+    comparison = compared(tmp_path, made(), made(allocators=("plain", "slow"), seed=2))
+    assert (comparison["only_first"], comparison["only_second"]) == (["w size=16 stm 1T fast"], [])
     with pytest.raises(LoamError, match="no cell is in both"):
         compared(tmp_path, made(allocators=("fast",)), made(allocators=("slow",)))
 
@@ -206,9 +210,11 @@ def test_older_results_are_matched_by_what_was_given(tmp_path: Path, capsys: pyt
         del item["identity"], item["metrics"]["m"]["blocks"]
     paths = side(tmp_path, "old", old), side(tmp_path, "new", made(seed=2))
     assert commands.compare(*paths, as_json=True) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["cells"]) == 3
-    assert {cell["by"] for cell in found["cells"]} == {"values"}, "nobody knows whether the baseline is the same build"
+    comparison = json.loads(capsys.readouterr().out)
+    assert len(comparison["cells"]) == 3
+    assert {cell["by"] for cell in comparison["cells"]} == {"values"}, (
+        "nobody knows whether the baseline is the same build"
+    )
 
 
 def test_what_is_no_result_is_named(tmp_path: Path) -> None:
@@ -229,9 +235,9 @@ def test_too_few_blocks_decide_nothing(tmp_path: Path) -> None:
     few = made()
     for item in few["cells"]:
         item["metrics"]["m"].update(values=item["metrics"]["m"]["values"][:3], blocks=[0, 1, 2])
-    found = compared(tmp_path, few, copy.deepcopy(few), gate=0.5)
-    assert [cell["gate"] for cell in found["cells"]] == ["not asked", "open", "open"]
-    assert any("too few blocks" in warning for warning in found["warnings"])
+    comparison = compared(tmp_path, few, copy.deepcopy(few), gate=0.5)
+    assert [cell["gate"] for cell in comparison["cells"]] == ["not asked", "open", "open"]
+    assert any("too few blocks" in warning for warning in comparison["warnings"])
 
 
 def test_campaigns_measured_here_compare_with_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,11 +246,11 @@ def test_campaigns_measured_here_compare_with_themselves(tmp_path: Path, capsys:
         measure(study(blocks=8, seed=seed, parameters={"spread": 5}), tmp_path / name, FakeInstruments())
     (tmp_path / "b" / "result.json").unlink()
     assert main.run(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", "--gate", "0.9"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [(c["allocator"], c["by"], c["gate"]) for c in found["cells"]] == [
+    comparison = json.loads(capsys.readouterr().out)
+    assert [(c["allocator"], c["by"], c["gate"]) for c in comparison["cells"]] == [
         ("plain", "day", "not asked"), ("fast", "baseline", "passed"),
     ]  # fmt: skip
-    assert found["changed"] == []
+    assert comparison["changed"] == []
 
 
 def test_one_result_of_several_machines_is_compared_machine_by_machine(

@@ -77,18 +77,18 @@ def test_a_counter_follows_the_next_program_with_threads_and_children_and_not_th
 
 
 def test_a_counter_that_does_not_exist_or_stands_still_is_not_used() -> None:
-    for event, said in ((NOT_THERE, "offers no such counter"), (STANDS_STILL, "all counters stood still")):
+    for event, message in ((NOT_THERE, "offers no such counter"), (STANDS_STILL, "all counters stood still")):
         observer = PerfObserver([event])
         observer.begin()
         outcome = execute(["/bin/true"], {}, timeout_s=20)
         observed, problem = observer.end(outcome)
         observer.close()
         assert observed == {}
-        assert said in problem
+        assert message in problem
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "message"),
     [
         (errno.ENOENT, "offers no such counter"),
         (errno.EACCES, "perf_event_paranoid="),
@@ -97,8 +97,8 @@ def test_a_counter_that_does_not_exist_or_stands_still_is_not_used() -> None:
         (errno.EMFILE, os.strerror(errno.EMFILE)),
     ],
 )
-def test_refusals_are_explained(number: int, said: str) -> None:
-    assert said in refusal(number)
+def test_refusals_are_explained(number: int, message: str) -> None:
+    assert message in refusal(number)
 
 
 def test_a_count_that_shared_its_register_is_scaled() -> None:
@@ -139,9 +139,9 @@ def test_the_known_program_has_the_instructions_it_says(tmp_path: Path) -> None:
     for count in (1_000, 101_000):
         valgrind.clear(tmp_path)
         outcome = execute(valgrind.command("callgrind", [program, str(count)], tmp_path), {}, timeout_s=60)
-        found, _, problem = valgrind.read(tmp_path, outcome.pid)
+        totals, _, problem = valgrind.read(tmp_path, outcome.pid)
         assert problem == ""
-        counted.append(found["Ir"])
+        counted.append(totals["Ir"])
     # Main thread and second thread; the child has a file of its own.
     assert counted[1] - counted[0] == pytest.approx(4 * 100_000, rel=0.005)
     assert subprocess.run([program], check=False, capture_output=True).returncode == 1
@@ -175,10 +175,10 @@ def test_cells_without_counting_runs_are_named() -> None:
     (group,) = study(sync=[STM]).groups
     known = knowing(OPERATIONS, DURATION)
     assert planning.notes("cachegrind", group, [cell()], known) == []
-    (said,) = planning.notes("cachegrind", group, [cell(), cell(threads=2)], known)
-    assert "threads run one at a time" in said
-    (said,) = planning.notes("counters", group, [cell()], knowing(DURATION))
-    assert "cannot be given a number of operations" in said
+    (sentence,) = planning.notes("cachegrind", group, [cell(), cell(threads=2)], known)
+    assert "threads run one at a time" in sentence
+    (sentence,) = planning.notes("counters", group, [cell()], knowing(DURATION))
+    assert "cannot be given a number of operations" in sentence
     plan = plans.make(study(sync=[STM], cachegrind=True))
     assert {run.purpose for run in plan.runs} == {"timing"}
     assert any("cannot be given a number of operations" in note for note in plan.notes)
@@ -192,8 +192,8 @@ def test_of_other_processes_memory_and_what_they_ask_for_is_known_and_no_count_e
         assert planning.notes(purpose, group, [cell()], starting) == []
     for purpose in set(SPECIAL) - set(planning.OF_OTHERS):
         assert planning.parts(purpose, cell(), starting) == []
-        (said,) = planning.notes(purpose, group, [cell()], starting)
-        assert f"there are no {purpose} runs" in said
+        (note,) = planning.notes(purpose, group, [cell()], starting)
+        assert f"there are no {purpose} runs" in note
 
 
 def purposes(made: Study) -> tuple[str, ...]:
@@ -202,15 +202,15 @@ def purposes(made: Study) -> tuple[str, ...]:
 
 def test_valgrind_stands_in_for_counters_that_do_not_count() -> None:
     asked = study(counters=True)
-    kept, said = planning.resolve(asked, [PERF, *VALGRIND])
-    assert (purposes(kept), said) == (("counters",), [])
-    modelled, said = planning.resolve(asked, [NO_PERF, *VALGRIND])
+    kept, notes = planning.resolve(asked, [PERF, *VALGRIND])
+    assert (purposes(kept), notes) == (("counters",), [])
+    modelled, notes = planning.resolve(asked, [NO_PERF, *VALGRIND])
     assert purposes(modelled) == ("callgrind", "cachegrind")
-    assert "do not count here (this machine offers no such counter)" in said[0]
+    assert "do not count here (this machine offers no such counter)" in notes[0]
     missing = [{"source": tool, "counts": False, "why": "not installed"} for tool in ("callgrind", "cachegrind")]
-    nothing, said = planning.resolve(asked, [NO_PERF, *missing])
+    nothing, notes = planning.resolve(asked, [NO_PERF, *missing])
     assert purposes(nothing) == ()
-    assert "valgrind does not work here (not installed)" in said[1]
+    assert "valgrind does not work here (not installed)" in notes[1]
     assert planning.resolve(study(), [NO_PERF]) == (study(), [])
 
 
@@ -245,8 +245,8 @@ def test_missing_and_cut_output_is_told_with_what_valgrind_said(tmp_path: Path) 
 
 def test_counts_become_values_per_operation() -> None:
     counts = valgrind.parse(CACHEGRIND)[0]
-    found = counting.from_valgrind({name: float(value) for name, value in counts.items()}, 10.0)
-    assert found == {
+    values = counting.from_valgrind({name: float(value) for name, value in counts.items()}, 10.0)
+    assert values == {
         "instructions": 100.0, "l1d_misses": 4.0, "l1d_miss_ratio": 0.1, "llc_misses": 0.4, "llc_miss_ratio": 0.01,
         "accesses": 40.0,
     }  # fmt: skip
@@ -257,11 +257,11 @@ def test_counts_become_values_per_operation() -> None:
 def test_a_campaign_without_counting_says_so(tmp_path: Path) -> None:
     _, result = measure(study(), tmp_path / "out", FakeInstruments())
     assert result["counter_sources"] == []
-    assert all(found["counters"] == [] for found in result["cells"])
+    assert all(entry["counters"] == [] for entry in result["cells"])
 
 
 def proven(campaign: data.Campaign, purposes: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    names = {found.key: found.allocator for found in campaign.cells}
+    names = {place.key: place.allocator for place in campaign.cells}
     return {
         (purpose, names[key]): [str(run.proof["status"]) for run in runs]
         for purpose in purposes
@@ -291,7 +291,7 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
     assert proven(campaign, tools) == {
         (tool, name): ["proven", "proven"] for tool in tools for name in ("glibc", "jemalloc")
     }
-    counted = {found["factors"]["allocator"]: found["counters"] for found in cells(result, copy=0)}
+    counted = {entry["factors"]["allocator"]: entry["counters"] for entry in cells(result, copy=0)}
     for instructions, caches in counted.values():
         assert (instructions["source"], caches["source"]) == ("callgrind", "cachegrind")
         assert {instructions["per"], caches["per"]} == {"operation"}
@@ -300,12 +300,12 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
         assert instructions["instructions"] == pytest.approx(caches["instructions"], rel=1e-6)
         assert 500 < instructions["instructions"] < 5000
     # glibc's blocks of a node lie 32 bytes apart, jemalloc's 16 or 24: more nodes share a line.
-    misses = {name: found[1]["l1d_misses"] for name, found in counted.items()}
+    misses = {name: entry[1]["l1d_misses"] for name, entry in counted.items()}
     assert misses["jemalloc"] < misses["glibc"]
     assert result["counter_sources"] == [NO_PERF, *VALGRIND]
-    for found in cells(result, copy=0):
+    for entry in cells(result, copy=0):
         # Two sentinels and 512 nodes of 16 bytes, and the key that the thread may have inserted last.
-        assert found["memory"]["live_peak_bytes"] in (514 * 16, 515 * 16)
+        assert entry["memory"]["live_peak_bytes"] in (514 * 16, 515 * 16)
 
 
 # Threads begin late, so that who waits for them at the barrier spins and yields meanwhile: what a busy machine does.
@@ -343,9 +343,9 @@ def test_waiting_for_the_start_is_in_no_count(tmp_path: Path) -> None:
         valgrind.clear(tmp_path)
         argv = valgrind.command(tool, [program, *work, "-p", f"operations={operations}"], tmp_path)
         outcome = execute(argv, {"LD_PRELOAD": str(library), "LATE_NS": str(late_ns)}, timeout_s=120)
-        found, _, problem = valgrind.read(tmp_path, outcome.pid)
+        totals, _, problem = valgrind.read(tmp_path, outcome.pid)
         assert problem == ""
-        return found["Ir"]
+        return totals["Ir"]
 
     prompt = counted("callgrind", 0, 1000)
     assert counted("callgrind", 400_000_000, 1000) == prompt
@@ -357,22 +357,22 @@ def test_waiting_for_the_start_is_in_no_count(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
 def test_the_work_of_threads_that_a_worker_makes_is_counted(tmp_path: Path) -> None:
     program = build.ensure_built(["none"])["executables"]["none"]["argv"][0]
-    found = []
+    instructions = []
     for operations in (1000, 3000):
         valgrind.clear(tmp_path)
         argv = valgrind.command("callgrind", [program, "larson", "-p", f"operations={operations}"], tmp_path)
         outcome = execute(argv, {}, timeout_s=120)
         counts, _, problem = valgrind.read(tmp_path, outcome.pid)
         assert problem == ""
-        found.append(counts["Ir"])
-    assert (found[1] - found[0]) / 2000 > 50, "a replacement frees a block and allocates one"
+        instructions.append(counts["Ir"])
+    assert (instructions[1] - instructions[0]) / 2000 > 50, "a replacement frees a block and allocates one"
 
 
 def test_a_workload_counts_its_work_and_nothing_else() -> None:
     """Page faults stand for what a processor would count: 200 blocks of ten pages each, and hardly any other."""
     program = build.ensure_built(["none"])["executables"]["none"]["argv"][0]
     work = ["malloc-loop", "--records", "3", "-p", "size=32768", "-p", "blocks=200"]
-    found = {}
+    faults = {}
     for operations in (1, 200):
         observer = PerfObserver([FAULTS])
         argv = observer.command([program, *work, "-p", f"operations={operations}"])
@@ -383,10 +383,10 @@ def test_a_workload_counts_its_work_and_nothing_else() -> None:
         observer.close()
         assert problem == ""
         assert observed["shares"] == {"faults": 1.0}
-        found[operations] = observed["events"]["faults"]
-        assert found[operations] < outcome.faults_minor - 100, "start and end have hundreds of their own"
-    assert found[1] < 20
-    assert 200 <= found[200] < 500
+        faults[operations] = observed["events"]["faults"]
+        assert faults[operations] < outcome.faults_minor - 100, "start and end have hundreds of their own"
+    assert faults[1] < 20
+    assert 200 <= faults[200] < 500
 
 
 def test_a_program_without_marks_is_counted_whole(tmp_path: Path) -> None:
@@ -405,11 +405,11 @@ def test_a_run_that_fails_inside_valgrind_says_nothing_about_other_runs(
     monkeypatch.setattr(planning, "parts", lambda purpose, cell, known: [()])
     monkeypatch.setattr("loam_lab.campaign.measure.observe.observer", lambda run, scratch: Failing(run.purpose))
     _, result = measure(made, tmp_path / "out", Doubting())
-    assert {found["state"] for found in result["cells"]} == {"ok"}
-    assert {found["runs"] for found in result["cells"]} == {made.blocks}
-    assert {found["proof"] for found in result["allocators"]} == {"proven"}
+    assert {entry["state"] for entry in result["cells"]} == {"ok"}
+    assert {entry["runs"] for entry in result["cells"]} == {made.blocks}
+    assert {entry["proof"] for entry in result["allocators"]} == {"proven"}
     assert sum(failure["count"] for failure in result["failures"]) == 2
-    assert all("its callgrind run failed" in " ".join(found["warnings"]) for found in cells(result, copy=0))
+    assert all("its callgrind run failed" in " ".join(entry["warnings"]) for entry in cells(result, copy=0))
 
 
 class Failing(Observer):

@@ -29,10 +29,10 @@ def profiled(out: Path, group: dict[str, Any], *names: str) -> tuple[dict[str, A
 
 
 def entries(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found = {}
+    by_allocator = {}
     for cell in cells(result, copy=0):
-        (found[cell["factors"]["allocator"]],) = cell["counters"]
-    return found
+        (by_allocator[cell["factors"]["allocator"]],) = cell["counters"]
+    return by_allocator
 
 
 def test_blocks_and_bytes_for_each_operation_of_a_workload(tmp_path: Path) -> None:
@@ -42,14 +42,16 @@ def test_blocks_and_bytes_for_each_operation_of_a_workload(tmp_path: Path) -> No
     )
     assert result["failures"] == []
     assert {run.proof["status"] for runs in campaign.special["profile"].values() for run in runs} == {"proven"}
-    found = entries(result)
-    for entry in found.values():
+    by_allocator = entries(result)
+    for entry in by_allocator.values():
         assert (entry["source"], entry["per"]) == ("profile", "operation")
         # A replacement frees a block and allocates one, of 8 to 1000 bytes; now and then a thread is made.
         assert entry["calls"] == pytest.approx(1, rel=0.05)
         assert 100 < entry["requested_bytes"] < 1000
         assert entry["peak"]["resident"] > 0 and entry["external"] >= 0 and entry["padding"] >= 0
-    assert found["jemalloc"]["requested_bytes"] == pytest.approx(found["glibc"]["requested_bytes"], rel=0.01)
+    assert by_allocator["jemalloc"]["requested_bytes"] == pytest.approx(
+        by_allocator["glibc"]["requested_bytes"], rel=0.01
+    )
 
 
 def test_a_program_asks_for_the_same_under_every_allocator(tmp_path: Path) -> None:
@@ -57,12 +59,12 @@ def test_a_program_asks_for_the_same_under_every_allocator(tmp_path: Path) -> No
     result, campaign = profiled(tmp_path / "out", group, "programs")
     assert result["failures"] == []
     assert {run.proof["status"] for runs in campaign.special["profile"].values() for run in runs} == {"proven"}
-    found = entries(result)
-    assert {entry["per"] for entry in found.values()} == {"run"}
-    assert found["glibc"]["calls"] > 2000
-    assert found["jemalloc"]["calls"] == pytest.approx(found["glibc"]["calls"], rel=1e-3)
+    by_allocator = entries(result)
+    assert {entry["per"] for entry in by_allocator.values()} == {"run"}
+    assert by_allocator["glibc"]["calls"] > 2000
+    assert by_allocator["jemalloc"]["calls"] == pytest.approx(by_allocator["glibc"]["calls"], rel=1e-3)
     # jemalloc brings libstdc++, which asks for a pool of 72 704 bytes at its start.
-    more = found["jemalloc"]["requested_bytes"] - found["glibc"]["requested_bytes"]
+    more = by_allocator["jemalloc"]["requested_bytes"] - by_allocator["glibc"]["requested_bytes"]
     assert 72_704 <= more < 80_000
 
 

@@ -40,8 +40,8 @@ def modelled(lines: Iterable[str], geometry: tlb.Geometry = TINY, *, status: int
         [tlb.model(), *geometry.arguments()], input="\n".join(lines), capture_output=True, text=True, check=False
     )
     assert done.returncode == status, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout) if status == 0 else {}
-    return told
+    document: dict[str, Any] = json.loads(done.stdout) if status == 0 else {}
+    return document
 
 
 def pages(*numbers: int, size: int = SMALL) -> list[str]:
@@ -66,24 +66,24 @@ def pages(*numbers: int, size: int = SMALL) -> list[str]:
 )
 def test_misses_of_a_small_buffer(numbers: tuple[int, ...], first: int, walks: int, different: int) -> None:
     for size, name in ((SMALL, "small"), (LARGE, "large")):
-        found = modelled(pages(*numbers, size=size))
-        assert found[name] == {
+        counts = modelled(pages(*numbers, size=size))
+        assert counts[name] == {
             "translations": len(numbers), "first_misses": first, "walks": walks, "pages": different
         }  # fmt: skip
-        assert (found["accesses"], found["unread"]) == (len(numbers), 0)
+        assert (counts["accesses"], counts["unread"]) == (len(numbers), 0)
 
 
 def test_large_pages_hold_what_small_ones_do_not() -> None:
-    found = modelled(pages(*range(512), *range(512)))
-    assert found["small"]["walks"] == 1024
-    assert found["large"]["walks"] == 1
+    counts = modelled(pages(*range(512), *range(512)))
+    assert counts["small"]["walks"] == 1024
+    assert counts["large"]["walks"] == 1
 
 
 def test_an_access_over_the_end_of_a_page_needs_both() -> None:
-    found = modelled([" S fff,2", " L ffc,4", " M 1ffffc,8"])
-    assert found["small"]["translations"] == 5
-    assert found["small"]["pages"] == 4
-    assert found["large"]["translations"] == 4
+    counts = modelled([" S fff,2", " L ffc,4", " M 1ffffc,8"])
+    assert counts["small"]["translations"] == 5
+    assert counts["small"]["pages"] == 4
+    assert counts["large"]["translations"] == 4
 
 
 def test_lines_of_a_trace() -> None:
@@ -91,9 +91,9 @@ def test_lines_of_a_trace() -> None:
         "==12== Lackey, an example Valgrind tool", "--12-- warning", "I  04001090,3", " L 1000,8", " S 1008,8",
         " M 1010,4", "", "of the program itself", " L 10zz,8", " L 1000", " L ,8",
     ]  # fmt: skip
-    found = modelled(trace)
-    assert (found["accesses"], found["instructions"], found["unread"]) == (3, 1, 4)
-    assert found["small"]["walks"] == 1
+    counts = modelled(trace)
+    assert (counts["accesses"], counts["instructions"], counts["unread"]) == (3, 1, 4)
+    assert counts["small"]["walks"] == 1
     assert modelled([])["accesses"] == 0
 
 
@@ -106,11 +106,11 @@ def test_impossible_buffers_are_refused() -> None:
 
 
 def test_this_processor_says_what_it_has() -> None:
-    found = tlb.geometry()
-    assert found.source
-    for entries, ways in (found.first_small, found.first_large, found.second):
+    geometry = tlb.geometry()
+    assert geometry.source
+    for entries, ways in (geometry.first_small, geometry.first_large, geometry.second):
         assert 4 <= entries <= 65536 and entries % ways == 0
-    assert set(found.words()) == {"4 KiB", "2 MiB", "second", "source"}
+    assert set(geometry.words()) == {"4 KiB", "2 MiB", "second", "source"}
 
 
 # PAGES pages, one load of each in turn, ROUNDS times, and little else.
@@ -147,9 +147,9 @@ def test_strides_over_pages_miss_as_often_as_they_must(strides: Path, tmp_path: 
         command = [f"--log-file={trace}" if word.startswith("--log-file=") else word for word in command]
         subprocess.run(command, check=True, capture_output=True)
         with trace.open() as lines:
-            found = modelled(lines.read().splitlines(), geometry)
-        assert found["unread"] == 0
-        return found["small"]["walks"], found["small"]["first_misses"]
+            counts = modelled(lines.read().splitlines(), geometry)
+        assert counts["unread"] == 0
+        return counts["small"]["walks"], counts["small"]["first_misses"]
 
     few, more = 2, 6
     for pages, always in ((640, True), (100, False)):
@@ -177,8 +177,8 @@ def test_a_campaign_counts_walks_and_says_by_what(tmp_path: Path) -> None:
     Runner(made, plans.make(made), out, RealInstruments(), "x", counter_sources=[NO_PERF, LACKEY]).run()
     result = summarise.write(out, elapsed_s=0.0).as_json()
     assert result["failures"] == []
-    for found in cells(result, copy=0):
-        (entry,) = found["counters"]
+    for cell in cells(result, copy=0):
+        (entry,) = cell["counters"]
         assert (entry["source"], entry["per"]) == ("lackey", "operation")
         # 64 nodes on a page or two: an operation touches some dozens of them, and its pages stay.
         assert entry["accesses"] > 32
@@ -189,24 +189,24 @@ def test_a_campaign_counts_walks_and_says_by_what(tmp_path: Path) -> None:
 
 def test_the_model_stands_in_for_counters_that_do_not_count() -> None:
     asked = study(tlb=True)
-    counted, said = planning.resolve(asked, [PERF, LACKEY])
+    counted, notes = planning.resolve(asked, [PERF, LACKEY])
     assert counted.purposes_of(counted.groups[0]) == ("counters",)
-    assert "counted by the processor" in said[0]
-    kept, said = planning.resolve(asked, [NO_PERF, LACKEY])
+    assert "counted by the processor" in notes[0]
+    kept, notes = planning.resolve(asked, [NO_PERF, LACKEY])
     assert kept.purposes_of(kept.groups[0]) == ("tlb",)
-    assert "valgrind's lackey" in said[0]
-    nothing, said = planning.resolve(asked, [NO_PERF, {**LACKEY, "counts": False, "why": "not installed"}])
+    assert "valgrind's lackey" in notes[0]
+    nothing, notes = planning.resolve(asked, [NO_PERF, {**LACKEY, "counts": False, "why": "not installed"}])
     assert nothing.purposes_of(nothing.groups[0]) == ()
-    assert "not installed" in said[-1]
+    assert "not installed" in notes[-1]
 
 
 def test_walks_become_values_per_operation() -> None:
-    told = {
+    document = {
         "accesses": 1000, "instructions": 3000, "unread": 0,
         "small": {"translations": 1000, "first_misses": 40, "walks": 20, "pages": 20},
         "large": {"translations": 1000, "first_misses": 4, "walks": 2, "pages": 2},
     }  # fmt: skip
-    counts = {name: float(value) for name, value in tlb.events(told).items()}
+    counts = {name: float(value) for name, value in tlb.events(document).items()}
     assert counting.from_lackey(counts, 10.0) == {
         "accesses": 100.0, "instructions": 300.0, "dtlb_misses": 2.0, "dtlb_first_misses": 4.0, "dtlb_misses_large": 0.2,
     }  # fmt: skip

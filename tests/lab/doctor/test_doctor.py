@@ -111,8 +111,8 @@ CASES: list[tuple[commands.Check, dict[str, str], str, str, str]] = [
 def test_a_trap_is_seen(
     tmp_path: Path, check: commands.Check, files: dict[str, str], name: str, severity: str, fact: str
 ) -> None:
-    found = {finding.name: finding for finding in check(view(tmp_path, files))}
-    assert found[name].severity == severity and fact in found[name].fact
+    findings = {finding.name: finding for finding in check(view(tmp_path, files))}
+    assert findings[name].severity == severity and fact in findings[name].fact
 
 
 def complete(findings: list[Finding]) -> bool:
@@ -120,9 +120,9 @@ def complete(findings: list[Finding]) -> bool:
 
 
 def test_each_trap_says_what_follows_and_the_worst_is_first(tmp_path: Path) -> None:
-    found = commands.examine(None, view(tmp_path, BAD, GLIBC_TUNABLES="x", MALLOC_ARENA_MAX="1"))
-    ranks = [SEVERITIES.index(finding.severity) for finding in found]
-    assert ranks == sorted(ranks) and complete(found)
+    findings = commands.examine(None, view(tmp_path, BAD, GLIBC_TUNABLES="x", MALLOC_ARENA_MAX="1"))
+    ranks = [SEVERITIES.index(finding.severity) for finding in findings]
+    assert ranks == sorted(ranks) and complete(findings)
     for check, files, *_ in CASES:
         assert complete(list(check(view(tmp_path / check.__name__, files))))
 
@@ -130,16 +130,16 @@ def test_each_trap_says_what_follows_and_the_worst_is_first(tmp_path: Path) -> N
 def test_steps_name_only_settings_that_tune_has(tmp_path: Path) -> None:
     from loam_lab.setup.tune.settings import names
 
-    found = commands.examine(None, view(tmp_path, BAD))
+    findings = commands.examine(None, view(tmp_path, BAD))
     for case in CASES:
-        found += list(case[0](view(tmp_path / case[0].__name__, case[1])))
-    steps = {finding.next_step.partition("--only ")[2] for finding in found if "--only " in finding.next_step}
+        findings += list(case[0](view(tmp_path / case[0].__name__, case[1])))
+    steps = {finding.next_step.partition("--only ")[2] for finding in findings if "--only " in finding.next_step}
     assert steps and steps <= set(names())
 
 
 def test_variables_that_the_lab_drops_are_told_from_those_that_reach_the_program(tmp_path: Path) -> None:
-    found = list(shell.variables(view(tmp_path, {}, MALLOC_ARENA_MAX="1", JAVA_TOOL_OPTIONS="-Xmx1g", PATH="/bin")))
-    assert [(finding.severity, finding.fact) for finding in found] == [
+    findings = list(shell.variables(view(tmp_path, {}, MALLOC_ARENA_MAX="1", JAVA_TOOL_OPTIONS="-Xmx1g", PATH="/bin")))
+    assert [(finding.severity, finding.fact) for finding in findings] == [
         ("changes results", "set in this shell: JAVA_TOOL_OPTIONS=-Xmx1g"),
         ("fine", "set in this shell: MALLOC_ARENA_MAX"),
     ]
@@ -168,10 +168,10 @@ def test_a_busy_process_is_named_but_not_our_own(tmp_path: Path) -> None:
     shown.tree.path("/proc/stat").write_text("cpu  140 0 0 150 0 0 0 10 0 0\n")
     after = activity.snapshot(shown.tree)
     after = activity.Snapshot(before.at + 1, after.jiffies, after.ticks)
-    found = {finding.name: finding for finding in activity.between(shown, before, after)}
-    assert "make (x) y (70001, " in found["processes"].fact and "100 %" in found["processes"].fact
-    assert not any(str(pid) in found["processes"].fact for pid in (70002, 70003, 70004))
-    assert found["steal"].severity == "costs precision" and found["steal"].fact.startswith("10.0 % now")
+    findings = {finding.name: finding for finding in activity.between(shown, before, after)}
+    assert "make (x) y (70001, " in findings["processes"].fact and "100 %" in findings["processes"].fact
+    assert not any(str(pid) in findings["processes"].fact for pid in (70002, 70003, 70004))
+    assert findings["steal"].severity == "costs precision" and findings["steal"].fact.startswith("10.0 % now")
 
 
 # ---- counters
@@ -197,9 +197,9 @@ def test_counters_are_what_the_probe_believes(
     sources = [{"source": "perf_event", "counts": hardware, "why": "because"}] + [
         {**m, "counts": models} for m in MODELS
     ]
-    (found,) = counters.judge(sources, paranoid)
-    assert found.fact == fact and consequence in found.consequence and step in found.next_step
-    assert bool(found.consequence) == bool(consequence)
+    (finding,) = counters.judge(sources, paranoid)
+    assert finding.fact == fact and consequence in finding.consequence and step in finding.next_step
+    assert bool(finding.consequence) == bool(consequence)
 
 
 # ---- hyperthread siblings
@@ -213,7 +213,7 @@ APART, SHARED = {0: frozenset({0}), 1: frozenset({1})}, {0: frozenset({0, 1}), 1
 
 
 @pytest.mark.parametrize(
-    ("told", "measured", "severity", "fact"),
+    ("reported", "measured", "severity", "fact"),
     [
         (APART, pair(0.99), "fine", "1 pair agrees; a cache line moves between them in 55 ns"),
         (SHARED, pair(0.51), "fine", "1 core with more than one hardware thread: 0+1; measured: 1 pair agrees"),
@@ -225,28 +225,28 @@ APART, SHARED = {0: frozenset({0}), 1: frozenset({1})}, {0: frozenset({0, 1}), 1
     ],
 )
 def test_the_told_topology_is_held_against_the_measured(
-    told: dict[int, frozenset[int]], measured: dict[str, Any] | None, severity: str, fact: str
+    reported: dict[int, frozenset[int]], measured: dict[str, Any] | None, severity: str, fact: str
 ) -> None:
-    (found,) = siblings.judge(told, measured, "" if measured else "because")
-    assert found.severity == severity and fact in found.fact and complete([found])
+    (finding,) = siblings.judge(reported, measured, "" if measured else "because")
+    assert finding.severity == severity and fact in finding.fact and complete([finding])
 
 
 def test_lists_of_processors_are_read(tmp_path: Path) -> None:
     assert processor.numbers("0-2,5") == [0, 1, 2, 5] and processor.numbers("") == []
     files = {f"{CPU}/cpu{n}/topology/thread_siblings_list": f"{n % 2},{n % 2 + 2}" for n in range(4)}
-    assert processor.told_siblings(view(tmp_path, files))[3] == frozenset({1, 3})
+    assert processor.reported_siblings(view(tmp_path, files))[3] == frozenset({1, 3})
 
 
 @pytest.mark.alone
 def test_the_meter_answers_within_its_time() -> None:
     meter = build.ensure_built(["siblings"])["libraries"]["siblings"]
     began = time.monotonic()
-    found = json.loads(subprocess.run([meter, "200"], capture_output=True, check=True, timeout=60).stdout)
+    document = json.loads(subprocess.run([meter, "200"], capture_output=True, check=True, timeout=60).stdout)
     assert time.monotonic() - began < 20
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) > 1:
-        assert (found["pairs"][0]["a"], found["pairs"][0]["b"]) == (cpus[0], cpus[1])
-    for one in found["pairs"]:
+        assert (document["pairs"][0]["a"], document["pairs"][0]["b"]) == (cpus[0], cpus[1])
+    for one in document["pairs"]:
         # Who shares its core with somebody else meanwhile, whom nobody sees here, is half as fast in one of the two.
         assert one["together"] is None or 0.1 < one["together"] < 3
         assert one["transfer_ns"] is None or 1 < one["transfer_ns"] < 100_000
@@ -275,9 +275,9 @@ def test_fitness_is_that_of_the_newest_comparison_of_this_machine(tmp_path: Path
     result(tmp_path, "too-few", 30, None, None)
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "result.json").write_text('{"cells": ')
-    found = fitness.newest(tmp_path)
-    assert found is not None and found.result == "old" and found.reach == pytest.approx(1 / 0.97 - 1)
-    assert fitness.sentence(found) == "Fit for differences of about 3.1 %, by the A/A comparison of old, 2 hours ago"
+    newest = fitness.newest(tmp_path)
+    assert newest is not None and newest.result == "old" and newest.reach == pytest.approx(1 / 0.97 - 1)
+    assert fitness.sentence(newest) == "Fit for differences of about 3.1 %, by the A/A comparison of old, 2 hours ago"
     assert "run ./loam tour" in fitness.sentence(None)
 
 
@@ -326,18 +326,18 @@ def test_every_check_is_described(tmp_path: Path) -> None:
     described = {
         name.strip() for line in text.splitlines() if line.startswith("| ") for name in line.split("|")[1].split(",")
     }
-    found = commands.examine(None, view(tmp_path, BAD)) + commands.examine(None, View(quick=True))
+    findings = commands.examine(None, view(tmp_path, BAD)) + commands.examine(None, View(quick=True))
     for case in CASES:
-        found += list(case[0](view(tmp_path / case[0].__name__, case[1])))
+        findings += list(case[0](view(tmp_path / case[0].__name__, case[1])))
     allocators = {finding.name for finding in tools.allocators(view(tmp_path, {}))}
-    assert {finding.name for finding in found} - allocators - described == set()
+    assert {finding.name for finding in findings} - allocators - described == set()
 
 
 def test_results_record_how_the_machine_was_set(tmp_path: Path) -> None:
-    found = machine.settings(
+    settings = machine.settings(
         kernel(tmp_path, {**BAD, f"{CPU}/vulnerabilities/meltdown": "Mitigation: PTI", CLOCK: "tsc"})
     )
-    assert found == {
+    assert settings == {
         "thp_defrag": "always", "turbo": "on", "clock": "tsc", "swap": "/dev/zram0", "damon": "pageout", "numa_balancing": "1",
         "overcommit": "", "mitigations": "meltdown",
     }  # fmt: skip

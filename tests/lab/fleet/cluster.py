@@ -68,10 +68,10 @@ def _ports(count: int) -> list[int]:
     taken = [socket.socket() for _ in range(count)]
     for one in taken:
         one.bind(("127.0.0.1", 0))
-    found = [one.getsockname()[1] for one in taken]
+    ports = [one.getsockname()[1] for one in taken]
     for one in taken:
         one.close()
-    return found
+    return ports
 
 
 class Cluster:

@@ -92,5 +92,5 @@ def test_a_clock_that_is_apart_is_told_once(
     monkeypatch.setattr(agent, "_now", lambda: (datetime.now(UTC) + timedelta(seconds=100)).isoformat())
     ended = carried(tmp_path, FakeEngine())
     assert len(ended.changed) == 2
-    told = [line for line in capsys.readouterr().err.splitlines() if "the clock of host" in line]
-    assert sorted(line.partition("the clock of host ")[2].split()[0] for line in told) == ["alpha", "beta"]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "the clock of host" in line]
+    assert sorted(line.partition("the clock of host ")[2].split()[0] for line in lines) == ["alpha", "beta"]

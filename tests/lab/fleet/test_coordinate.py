@@ -103,10 +103,10 @@ class FakeEngine:
 
 def carried(folder: Path, engine: FakeEngine, *, resume: bool = False, **changed: Any) -> Ended:
     made = study(**changed)
-    found, _ = survey.ask(engine, made, "release", shared=True)
-    group = made.groups[0].model_copy(update={"machines": tuple(found)})
+    answers, _ = survey.ask(engine, made, "release", shared=True)
+    group = made.groups[0].model_copy(update={"machines": tuple(answers)})
     made = made.model_copy(update={"groups": (group,)})
-    fleet = Fleet(engine, found)
+    fleet = Fleet(engine, answers)
     return Runner(
         made, plans.make(made), folder, FakeInstruments(), "./loam study run tiny", resume=resume, carrier=fleet
     ).run()
@@ -206,14 +206,14 @@ def test_a_host_whose_jobs_are_killed_for_memory_is_given_up_with_what_to_do(tmp
 
         def poll(self, submitted: Sequence[Job]) -> dict[str, Status]:
             reason = "OUT_OF_MEMORY (OutOfMemory): killed for memory; ask for more with --engine-option=--mem=SIZE"
-            found = super().poll(submitted)
-            return {name: Status("lost", reason) if one.state == "lost" else one for name, one in found.items()}
+            statuses = super().poll(submitted)
+            return {name: Status("lost", reason) if one.state == "lost" else one for name, one in statuses.items()}
 
     ended = carried(tmp_path, Small(dead=frozenset(["beta"])))
     assert (ended.done, ended.skipped) == (12, 12)
-    (told,) = ended.changed
-    assert told.startswith("host beta is given up: job 0")
-    assert "killed for memory; ask for more with --engine-option=--mem=SIZE; it said: Killed; 3 jobs in a row" in told
+    (note,) = ended.changed
+    assert note.startswith("host beta is given up: job 0")
+    assert "killed for memory; ask for more with --engine-option=--mem=SIZE; it said: Killed; 3 jobs in a row" in note
 
 
 def test_why_a_job_waits_is_told_once_unless_it_is_for_its_turn(
@@ -231,8 +231,8 @@ def test_why_a_job_waits_is_told_once_unless_it_is_for_its_turn(
 
     ended = carried(tmp_path, Drained(), allocators=["plain"])
     assert ended.done == ended.total
-    told = [line for line in capsys.readouterr().err.splitlines() if "the job waits" in line]
-    assert [line.split(";")[0] for line in told] == [f"{host}: the job waits: ReqNodeNotAvail" for host in HOSTS]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "the job waits" in line]
+    assert [line.split(";")[0] for line in lines] == [f"{host}: the job waits: ReqNodeNotAvail" for host in HOSTS]
 
 
 def test_a_refused_job_ends_no_other_host(tmp_path: Path) -> None:
@@ -291,15 +291,15 @@ def answer(**changed: Any) -> dict[str, Any]:
 
 def test_versions_that_differ_between_hosts_are_named() -> None:
     older = answer(allocators={"jemalloc": {"version": "5.2.1", "sha256": "b"}}, revision="s")
-    told = survey.differences({"alpha": answer(), "beta": older})
-    assert len(told) == 2
-    assert "jemalloc is not the same file on all hosts: 5.3.0 on alpha, 5.2.1 on beta" in told[0]
-    assert "revision of Loam differs: r on alpha, s on beta" in told[1]
+    notes = survey.differences({"alpha": answer(), "beta": older})
+    assert len(notes) == 2
+    assert "jemalloc is not the same file on all hosts: 5.3.0 on alpha, 5.2.1 on beta" in notes[0]
+    assert "revision of Loam differs: r on alpha, s on beta" in notes[1]
     assert survey.differences({"alpha": answer(), "beta": answer()}) == []
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"lab": "9.0"}, r"has version 9.0 of Loam, and this is .*\(bring both to the same version\)"),
         (
@@ -308,14 +308,14 @@ def test_versions_that_differ_between_hosts_are_named() -> None:
         ),
     ],
 )
-def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(changed: dict[str, Any], said: str) -> None:
+def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(changed: dict[str, Any], message: str) -> None:
     class Odd(FakeEngine):
         def ask(self, host: str, question: dict[str, Any]) -> dict[str, Any]:
             return {**super().ask(host, question), **(changed if host == "beta" else {})}
 
-    found, notes = survey.ask(Odd(), study(), "release", shared=True)
-    assert set(found) == {"alpha"}
-    assert re.search(f"^host beta is left out: --hosts=beta: {said}", notes[0])
+    answers, notes = survey.ask(Odd(), study(), "release", shared=True)
+    assert set(answers) == {"alpha"}
+    assert re.search(f"^host beta is left out: --hosts=beta: {message}", notes[0])
 
 
 @pytest.mark.parametrize(("name", "steps"), [("slurm", ["hosts", "built here", "asked"]), ("ssh", ["asked to build"])])
@@ -335,9 +335,9 @@ def test_what_nodes_share_is_built_before_they_are_asked(
 
     monkeypatch.setattr(Choice, "engine", lambda choice: Recorded())
     monkeypatch.setattr(builds, "prepare", lambda study, preset: seen.append("built here"))
-    found, _, notes = selection.reach(study(), Choice(name, ("alpha",)))
+    reached, _, notes = selection.reach(study(), Choice(name, ("alpha",)))
     assert [step for step in dict.fromkeys(seen) if name == "slurm" or step != "hosts"] == steps
-    assert found.groups[0].machines == ("alpha",)
+    assert reached.groups[0].machines == ("alpha",)
     assert notes == []
 
 
@@ -350,10 +350,10 @@ def test_a_host_says_whether_it_sees_a_folder_and_builds_when_it_is_asked_to(
     monkeypatch.setattr(agent, "RealInstruments", lambda preset: FakeInstruments())
     question = {"study": study().model_dump(by_alias=True, mode="json"), "preset": "release", "build": build}
     for folder, sees in ((tmp_path, True), (tmp_path / "nowhere", False), ("", True)):
-        told = agent.describe({**question, "folder": str(folder)})
-        assert told["sees"] == sees
+        reply = agent.describe({**question, "folder": str(folder)})
+        assert reply["sees"] == sees
     assert built == [study().name] * (3 * build)
-    assert told["allocators"]["plain"]["sha256"] == "0" * 64 and told["lacking"] == {}
+    assert reply["allocators"]["plain"]["sha256"] == "0" * 64 and reply["lacking"] == {}
 
 
 def test_an_answer_is_found_among_other_output() -> None:
@@ -380,14 +380,16 @@ def test_a_job_says_the_same_when_it_is_read_again(tmp_path: Path) -> None:
 def test_unlike_processors_are_named_and_their_hosts_measured() -> None:
     kind = {"cpu": "Intel x", "cores": 2}
     other = answer(facts={**kind, "cpu": "AMD y"})
-    (told,) = survey.differences({"alpha": answer(facts=kind), "beta": other})
-    assert "Intel x with 2 hardware threads on alpha, AMD y with 2 hardware threads on beta" in told
-    assert "each is a machine of its own" in told
+    (note,) = survey.differences({"alpha": answer(facts=kind), "beta": other})
+    assert "Intel x with 2 hardware threads on alpha, AMD y with 2 hardware threads on beta" in note
+    assert "each is a machine of its own" in note
     assert survey.differences({"alpha": answer(facts=kind), "beta": answer(facts=kind)}) == []
 
 
-@pytest.mark.parametrize(("apart_s", "said"), [(3600, "3600 s ahead"), (-90, "90 s behind"), (2, "")])
-def test_a_clock_that_is_apart_is_named_once_and_the_campaign_goes_on(tmp_path: Path, apart_s: int, said: str) -> None:
+@pytest.mark.parametrize(("apart_s", "message"), [(3600, "3600 s ahead"), (-90, "90 s behind"), (2, "")])
+def test_a_clock_that_is_apart_is_named_once_and_the_campaign_goes_on(
+    tmp_path: Path, apart_s: int, message: str
+) -> None:
     class Elsewhere(FakeEngine):
         def submit(self, job: Job) -> None:
             super().submit(job)
@@ -398,10 +400,10 @@ def test_a_clock_that_is_apart_is_named_once_and_the_campaign_goes_on(tmp_path: 
     ended = carried(tmp_path, Elsewhere())
     assert (ended.done, ended.total) == (24, 24)
     notes = [note for note in ended.changed if "clock of host beta" in note]
-    assert len(notes) == bool(said)
+    assert len(notes) == bool(message)
     # A second may pass between its end and our look.
     assert all(
-        re.search(f"is ({said}|{said.replace(str(abs(apart_s)), str(abs(apart_s) - 1))})", note) for note in notes
+        re.search(f"is ({message}|{message.replace(str(abs(apart_s)), str(abs(apart_s) - 1))})", note) for note in notes
     )
     assert all("set its clock by NTP" in note for note in notes)
 
@@ -422,8 +424,8 @@ def test_declared_hosts_get_their_comparison_in_the_result(tmp_path: Path) -> No
     ended = carried(tmp_path, FakeEngine(), identical=[["alpha", "beta"]], blocks=6)
     assert ended.done == ended.total
     result = summarise.write(tmp_path, elapsed_s=0.0).as_json()
-    (found,) = result["identical"]
-    assert found["machines"] == list(HOSTS)
-    assert found["passed"] == (not found["reasons"])
+    (comparison,) = result["identical"]
+    assert comparison["machines"] == list(HOSTS)
+    assert comparison["passed"] == (not comparison["reasons"])
     (answer_,) = result["across_machines"]
     assert answer_["machines"] == list(HOSTS)

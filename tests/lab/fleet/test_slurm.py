@@ -26,12 +26,12 @@ LOAM = str(paths.root() / "loam")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:
     if why := clusters.lacking():
         pytest.skip(f"no Slurm: {why}")
-    found = clusters.Cluster(tmp_path_factory.mktemp("slurm"))
+    cluster = clusters.Cluster(tmp_path_factory.mktemp("slurm"))
     try:
-        found.start()
-        yield found
+        cluster.start()
+        yield cluster
     finally:
-        found.stop()
+        cluster.stop()
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_a_study_on_two_nodes_gives_the_same_kind_of_result(
     files = {file.stem for file in journal.files(tmp_path / "there")}
     assert files == set(clusters.NODES)
     assert set(counted(tmp_path / "there").values()) == {1}
-    told = loam(slurm, tmp_path, "top", "there", "--json")
-    assert json.loads(told.stdout)["done"] == len(counted(tmp_path / "there"))
+    done = loam(slurm, tmp_path, "top", "there", "--json")
+    assert json.loads(done.stdout)["done"] == len(counted(tmp_path / "there"))
 
 
 @pytest.mark.exhaustive
@@ -148,11 +148,11 @@ def test_kills_lose_and_double_no_run(slurm: clusters.Cluster, tmp_path: Path, w
         if coordinator.returncode != 0 and (folder / "out" / "result.json").is_file() is False:
             done = loam(slurm, folder, *command[1:], "--resume")
             assert done.returncode == 0, f"{what}: {done.stderr}"
-        found = counted(folder / "out")
+        times = counted(folder / "out")
         places = {
             (line["cell"], line["purpose"], line["block"], line["copy"])
             for line in journal.read(folder / "out")
             if not line["attempt"]
         }
         assert len(places) == planned(folder / "out"), f"{what}: {(folder / 'log').read_text()}"
-        assert set(found.values()) == {1}, what
+        assert set(times.values()) == {1}, what

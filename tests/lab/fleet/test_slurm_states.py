@@ -22,12 +22,12 @@ NUMBER = "17"
 
 
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of commands: each prints the file of its name."""
     for name, text in (("sbatch", NUMBER), ("squeue", ""), ("scontrol", ""), ("scancel", "")):
-        (tmp_path / f"{name}.said").write_text(text)
+        (tmp_path / f"{name}.answer").write_text(text)
         command = tmp_path / name
-        command.write_text(f"#!/bin/sh\ncat >/dev/null\ncat {tmp_path}/{name}.said\n")
+        command.write_text(f"#!/bin/sh\ncat >/dev/null\ncat {tmp_path}/{name}.answer\n")
         command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     return tmp_path
@@ -54,11 +54,11 @@ def status(folder: Path, end: End | None = None) -> Status:
      (f"{NUMBER}|SUSPENDED|Priority", "waiting", "Priority"), (f"{NUMBER}|REQUEUED|BeginTime", "waiting", "BeginTime"),
      (f"{NUMBER}|CONFIGURING|None", "waiting", "None"), (f"{NUMBER}|STAGE_OUT|None", "running", "")],
 )  # fmt: skip
-def test_a_queued_job_waits_or_runs(said: Path, row: str, state: str, reason: str) -> None:
-    (said / "squeue.said").write_text(row + "\n")
-    found = status(said)
-    assert found.state == state
-    assert found.reason.startswith(reason)
+def test_a_queued_job_waits_or_runs(answers: Path, row: str, state: str, reason: str) -> None:
+    (answers / "squeue.answer").write_text(row + "\n")
+    job_status = status(answers)
+    assert job_status.state == state
+    assert job_status.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_queued_job_waits_or_runs(said: Path, row: str, state: str, reason: st
         ("JobState=NODE_FAIL Reason=NodeDown ExitCode=1:0", "NODE_FAIL (NodeDown), exit code 1:0"),
     ],
 )  # fmt: skip
-def test_why_a_job_was_lost_is_told_with_what_to_do(said: Path, shown: str, reason: str) -> None:
-    (said / "scontrol.said").write_text(f"JobId={NUMBER} {shown}\n")
-    assert status(said) == Status("lost", reason)
+def test_why_a_job_was_lost_is_told_with_what_to_do(answers: Path, shown: str, reason: str) -> None:
+    (answers / "scontrol.answer").write_text(f"JobId={NUMBER} {shown}\n")
+    assert status(answers) == Status("lost", reason)
 
 
-def test_a_job_that_said_how_it_ended_is_not_lost(said: Path) -> None:
-    assert status(said, End("", "2026-01-01T00:00:00.000Z")) == Status("ended")
+def test_a_job_that_said_how_it_ended_is_not_lost(answers: Path) -> None:
+    assert status(answers, End("", "2026-01-01T00:00:00.000Z")) == Status("ended")
 
 
 def slurm_of(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str) -> None:
@@ -106,7 +106,7 @@ def test_the_default_partition_is_taken_whole_and_a_named_one_instead(
 
 
 @pytest.mark.parametrize(
-    ("partition", "hosts", "said"),
+    ("partition", "hosts", "message"),
     [
         ("bensh", [], r"--partition=bensh: not the name of a partition \(did you mean bench\?\)"),
         ("gpu", [], r"--partition=gpu: not the name of a partition \(there are: bench, long\)"),
@@ -115,10 +115,10 @@ def test_the_default_partition_is_taken_whole_and_a_named_one_instead(
     ],
 )  # fmt: skip
 def test_a_partition_or_node_that_does_not_exist_is_named_with_what_there_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str | None, hosts: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str | None, hosts: list[str], message: str
 ) -> None:
     nodes(tmp_path, monkeypatch, NODES)
-    with pytest.raises(LoamError, match=said):
+    with pytest.raises(LoamError, match=message):
         Slurm(partition, hosts).hosts()
 
 
@@ -129,8 +129,8 @@ def test_a_large_partition_is_not_taken_whole(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_controller_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "slurm_load_partitions: Unable to contact slurm controller (connect failure)"
-    slurm_of(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    message = "slurm_load_partitions: Unable to contact slurm controller (connect failure)"
+    slurm_of(tmp_path, monkeypatch, f"echo '{message}' >&2; exit 1")
     with pytest.raises(LoamError, match=r"Unable to contact slurm controller.*start slurmctld, or ask the cluster"):
         Slurm(None, []).hosts()
 
@@ -139,8 +139,8 @@ def test_without_slurm_the_message_says_what_else_there_is(tmp_path: Path) -> No
     tools = tmp_path / "tools"  # all that measuring here needs, and nothing of Slurm's
     tools.mkdir()
     for name in ("g++", "cmake", "ninja", "addr2line", "git"):
-        if found := shutil.which(name):
-            (tools / name).symlink_to(found)
+        if program := shutil.which(name):
+            (tools / name).symlink_to(program)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "loam_lab.cli.main", "--no-setup", "study", "run", str(written(tmp_path, 6)),
          "--engine", "slurm"],

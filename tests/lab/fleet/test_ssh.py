@@ -51,10 +51,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
         pytest.skip(why)
     folder = tmp_path / "server"
     folder.mkdir()
-    found = Server(folder)
-    found.start()
-    yield found
-    found.stop()
+    started = Server(folder)
+    started.start()
+    yield started
+    started.stop()
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def engine(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ssh]:
     (source / "loam").chmod(0o755)
     monkeypatch.setattr(archive.paths, "root", lambda: source)
     monkeypatch.setattr(archive, "names", lambda: ["loam"])
-    found = Ssh(["alpha", "beta"], server.options)
-    yield found
-    found.close()
+    over_ssh = Ssh(["alpha", "beta"], server.options)
+    yield over_ssh
+    over_ssh.close()
 
 
 def opened(engine: Ssh, folder: Path) -> dict[str, Job]:
@@ -79,18 +79,18 @@ def opened(engine: Ssh, folder: Path) -> dict[str, Job]:
         engine.ask(host, {"study": "it's"})
     engine.open(folder, engine.hosts())
     runs = tuple(plans.make(study()).runs[:1])
-    found = {host: Job(f"0000{n}-{host}", host, runs, 0.0) for n, host in enumerate(engine.hosts())}
-    for job in found.values():
+    jobs = {host: Job(f"0000{n}-{host}", host, runs, 0.0) for n, host in enumerate(engine.hosts())}
+    for job in jobs.values():
         job.write(folder)
-    return found
+    return jobs
 
 
 def until_ended(engine: Ssh, *jobs: Job) -> dict[str, Any]:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        found = engine.poll(jobs)
-        if all(status.state != "running" for status in found.values()):
-            return {name: status.state for name, status in found.items()}
+        statuses = engine.poll(jobs)
+        if all(status.state != "running" for status in statuses.values()):
+            return {name: status.state for name, status in statuses.items()}
         time.sleep(0.05)
     raise AssertionError("the agents did not end")
 
@@ -168,9 +168,9 @@ def test_an_agent_that_the_kernel_killed_is_a_lost_job_and_says_why(
     (agent,) = (int(file.read_text()) for file in server.home.rglob("agent.pid"))
     os.kill(agent, signal.SIGKILL)
     engine._agents[job.name].wait(20)
-    found = engine.poll([job])[job.name]
-    assert found.state == "lost"
-    assert "the agent was killed there, as by a kernel that is out of memory" in found.reason
+    status = engine.poll([job])[job.name]
+    assert status.state == "lost"
+    assert "the agent was killed there, as by a kernel that is out of memory" in status.reason
     engine.fetch(job)
     assert len((tmp_path / "out" / "journal" / "alpha.jsonl").read_text().splitlines()) == 3
 

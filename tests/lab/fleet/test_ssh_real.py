@@ -38,14 +38,14 @@ def hosts(tmp_path: Path) -> Iterator[dict[str, Server]]:
     }
     if "CCACHE_DIR" in environment:  # so that the cache finds a file although the home folder differs each time
         environment |= {"CCACHE_BASEDIR": str(tmp_path), "CCACHE_NOHASHDIR": "1"}
-    found = {}
+    servers = {}
     for name in HOSTS:
         (tmp_path / name).mkdir()
-        found[name] = Server(tmp_path / name, name, environment)
-        found[name].start()
-    (tmp_path / "ssh_config").write_text("".join(server.config for server in found.values()))
-    yield found
-    for server in found.values():
+        servers[name] = Server(tmp_path / name, name, environment)
+        servers[name].start()
+    (tmp_path / "ssh_config").write_text("".join(server.config for server in servers.values()))
+    yield servers
+    for server in servers.values():
         server.stop()
 
 

@@ -135,8 +135,8 @@ def test_an_unknown_algorithm_and_no_command_are_refused() -> None:
 
 
 def test_our_folder_comes_before_others() -> None:
-    found = itm.environment("norec", Path("/x"), {"LD_LIBRARY_PATH": "/a:/b", "HOME": os.sep})
-    assert found == {"LD_LIBRARY_PATH": "/x:/a:/b", itm.ALGORITHM_VARIABLE: "norec", "HOME": os.sep}
+    variables = itm.environment("norec", Path("/x"), {"LD_LIBRARY_PATH": "/a:/b", "HOME": os.sep})
+    assert variables == {"LD_LIBRARY_PATH": "/x:/a:/b", itm.ALGORITHM_VARIABLE: "norec", "HOME": os.sep}
 
 
 def test_symbols_are_bound_before_hardware_transactions() -> None:

@@ -26,12 +26,12 @@ def suite(folder: Path, **tests: str) -> Path:
 
 
 def results(folder: Path, scratch: Path) -> dict[str, tuple[str, str]]:
-    found = itm_suite.outcomes(itm_suite.find(folder), itm_suite.variables_of(["gcc"]), scratch)
-    return {each.test.removesuffix(".c"): (each.result, each.why) for each in found}
+    outcomes = itm_suite.outcomes(itm_suite.find(folder), itm_suite.variables_of(["gcc"]), scratch)
+    return {each.test.removesuffix(".c"): (each.result, each.why) for each in outcomes}
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "words"),
     [
         ("a b", ["a", "b"]),
         ('"a b" c', ["a b", "c"]),
@@ -39,8 +39,8 @@ def results(folder: Path, scratch: Path) -> dict[str, tuple[str, str]]:
         ("", []),
     ],
 )
-def test_lists_of_tcl(text: str, found: list[str]) -> None:
-    assert dejagnu.words(text) == found
+def test_lists_of_tcl(text: str, words: list[str]) -> None:
+    assert dejagnu.words(text) == words
 
 
 @pytest.mark.parametrize("text", ["{ a", '"a'])
@@ -109,16 +109,16 @@ def test_each_is_judged_by_what_it_promises(tmp_path: Path) -> None:
         crashed="int main(void) { __builtin_trap(); }\n",
         odd="/* { dg-bogus x } */\n" + GOOD,
     )
-    found = results(folder, scratch)
-    assert {name: result for name, (result, _) in found.items()} == {
+    outcomes = results(folder, scratch)
+    assert {name: result for name, (result, _) in outcomes.items()} == {
         "good": "pass", "broken": "FAIL", "expected": "xfail", "better": "XPASS", "skipped": "unsupported",
         "compiled": "pass", "warned": "FAIL", "wrong": "FAIL", "defined": "pass", "told": "pass", "crashed": "FAIL",
         "odd": "UNRESOLVED",
     }  # fmt: skip
-    assert found["broken"][1] == "status 3"
-    assert found["crashed"][1].startswith("signal ")
-    assert found["skipped"][1] == "PR 1"
-    assert found["warned"][1].startswith("compiler: ")
+    assert outcomes["broken"][1] == "status 3"
+    assert outcomes["crashed"][1].startswith("signal ")
+    assert outcomes["skipped"][1] == "PR 1"
+    assert outcomes["warned"][1].startswith("compiler: ")
 
 
 @needs_gcc
@@ -154,8 +154,8 @@ def test_ours_is_what_they_run_on(tmp_path: Path) -> None:
     suite(tmp_path, ours=text)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    found = itm_suite.outcomes(itm_suite.find(tmp_path), itm_suite.variables_of(["norec", "gcc"]), scratch)
-    assert [(each.library, each.result) for each in found] == [("norec", "pass"), ("gcc", "FAIL")]
+    outcomes = itm_suite.outcomes(itm_suite.find(tmp_path), itm_suite.variables_of(["norec", "gcc"]), scratch)
+    assert [(each.library, each.result) for each in outcomes] == [("norec", "pass"), ("gcc", "FAIL")]
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:

@@ -80,9 +80,9 @@ def test_another_java_is_named_with_its_version(tmp_path: Path, monkeypatch: pyt
 
 
 def test_java_17_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = java(tmp_path / "jdk", "17.0.15")
-    only(found, monkeypatch)
-    assert jvm.java_home() == found
+    jdk = java(tmp_path / "jdk", "17.0.15")
+    only(jdk, monkeypatch)
+    assert jvm.java_home() == jdk
 
 
 def test_a_library_that_is_not_the_locked_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +115,8 @@ def test_sources_are_formatted_and_their_tests_pass(home: Path) -> None:
 
 @pytest.mark.parametrize("library", ["jvm-plain", "jvm-word"])
 def test_a_run_speaks_the_records_of_every_workload(home: Path, library: str) -> None:
-    status, records, said = ran(library, *GCBENCH)
-    assert (status, said) == (0, "")
+    status, records, stderr = ran(library, *GCBENCH)
+    assert (status, stderr) == (0, "")
     assert [record["kind"] for record in records] == ["begin", "process", "iteration", "end"]
     assert records[-1]["verified"] is True
     described = json.loads(jvm.description(library).read_text())
@@ -126,8 +126,8 @@ def test_a_run_speaks_the_records_of_every_workload(home: Path, library: str) ->
 
 def iteration(library: str, *arguments: str) -> dict[str, object]:
     """The iteration's record of a run that verifies."""
-    status, records, said = ran(library, *arguments)
-    assert (status, said, records[-1]["verified"]) == (0, "", True)
+    status, records, stderr = ran(library, *arguments)
+    assert (status, stderr, records[-1]["verified"]) == (0, "", True)
     return next(record for record in records if record["kind"] == "iteration")
 
 
@@ -154,21 +154,21 @@ def test_a_run_counts_each_operation_of_stmbench7(home: Path) -> None:
 
 def test_every_collector_starts(home: Path) -> None:
     for collector in front.COLLECTORS:
-        status, records, said = ran("jvm-plain", *GCBENCH, "-p", f"collector={collector}", "-p", "heap_mib=64")
-        assert (status, records[-1]["verified"]) == (0, True), f"{collector}: {said}"
+        status, records, stderr = ran("jvm-plain", *GCBENCH, "-p", f"collector={collector}", "-p", "heap_mib=64")
+        assert (status, records[-1]["verified"]) == (0, True), f"{collector}: {stderr}"
 
 
 def test_a_heap_below_the_live_data_is_a_result(home: Path) -> None:
-    status, records, said = ran("jvm-plain", "gcbench", "-p", "size=1000", "-p", "heap_percent=50")
+    status, records, stderr = ran("jvm-plain", "gcbench", "-p", "size=1000", "-p", "heap_percent=50")
     assert status == 4
-    assert "out of memory: the heap limit is below what the program and its transactions hold" in said
+    assert "out of memory: the heap limit is below what the program and its transactions hold" in stderr
     assert [record["kind"] for record in records] == ["begin"]
 
 
 def test_threads_that_share_objects_are_refused_without_synchronisation(home: Path) -> None:
-    status, _, said = ran("jvm-plain", "wormbench", "--threads", "2")
+    status, _, stderr = ran("jvm-plain", "wormbench", "--threads", "2")
     assert status == 2
-    assert said == (
+    assert stderr == (
         "error: --threads=2: jvm-plain synchronises nothing, and the threads of this program share objects (use one thread, "
         "or jvm-lock)\n"
     )

@@ -161,10 +161,11 @@ def test_an_interrupt_keeps_what_was_measured_and_says_how_to_go_on(
     os.kill(child, number)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 130
-    said = capfd.readouterr().err
+    stderr = capfd.readouterr().err
     kept = len(journal.read(tmp_path / "o"))
     assert (
-        f"interrupted: {kept} of 3000 runs are kept; continue with: ./loam tour --resume --out {tmp_path / 'o'}" in said
+        f"interrupted: {kept} of 3000 runs are kept; continue with: ./loam tour --resume --out {tmp_path / 'o'}"
+        in stderr
     )
     assert json.loads((tmp_path / "o" / "result.json").read_text())["cells"][0]["runs"] >= 5
 
@@ -189,10 +190,10 @@ def test_latest_points_to_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         commands.perform(study(), asking(report=False), command="./loam run x", instruments=FakeInstruments())
-    found = sorted((tmp_path / "results").glob("tiny-*"))
-    assert len(found) == 2
-    assert all(re.fullmatch(r"tiny-\d{8}T\d{6}Z-[0-9a-f]{4}", folder.name) for folder in found)
-    newest = max(found, key=lambda folder: (folder / "campaign.json").stat().st_mtime_ns)
+    folders = sorted((tmp_path / "results").glob("tiny-*"))
+    assert len(folders) == 2
+    assert all(re.fullmatch(r"tiny-\d{8}T\d{6}Z-[0-9a-f]{4}", folder.name) for folder in folders)
+    newest = max(folders, key=lambda folder: (folder / "campaign.json").stat().st_mtime_ns)
     assert (tmp_path / "results" / "latest").resolve() == newest
 
 
@@ -211,10 +212,11 @@ def test_environment_of_a_run_is_small_and_padded_alike_within_a_block(
     monkeypatch.setenv("LD_PRELOAD", "")
     measure(study(), tmp_path)
     assert all(
-        set(found) <= {"PATH", "HOME", "LD_LIBRARY_PATH", "LANG", "FAKE_ALLOCATOR", "LOAM_PADDING", "LOAM_STACK_OFFSET"}
-        for found in seen
+        set(variables)
+        <= {"PATH", "HOME", "LD_LIBRARY_PATH", "LANG", "FAKE_ALLOCATOR", "LOAM_PADDING", "LOAM_STACK_OFFSET"}
+        for variables in seen
     )
-    paddings = [len(found["LOAM_PADDING"]) for found in seen]
+    paddings = [len(variables["LOAM_PADDING"]) for variables in seen]
     assert len(set(paddings)) == 4
     assert all(len(set(paddings[3 * block : 3 * block + 3])) == 1 for block in range(4))
 

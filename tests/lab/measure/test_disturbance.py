@@ -57,9 +57,9 @@ def workers(delay_s: float) -> list[dict[str, Any]]:
     ],
 )
 def test_run_delay(changed: dict[str, Any], why: tuple[str, ...], share: float) -> None:
-    found = run(**changed)
-    assert (found.why, found.contaminated) == (why, bool(why))
-    assert found.share == pytest.approx(share)
+    lost = run(**changed)
+    assert (lost.why, lost.contaminated) == (why, bool(why))
+    assert lost.share == pytest.approx(share)
 
 
 def sliced(rated_by: str, delay_s: float) -> list[dict[str, Any]]:
@@ -78,9 +78,9 @@ def sliced(rated_by: str, delay_s: float) -> list[dict[str, Any]]:
 def test_a_run_rated_by_slices_is_disturbed_only_if_too_few_are_left(
     after: Load, rated_by: str, why: tuple[str, ...]
 ) -> None:
-    found = run(after, records=sliced(rated_by, 0.6), threads=2)
-    assert found.why == why
-    assert (found.as_json()["slices"], found.as_json()["slices_kept"]) == (100, 40)
+    lost = run(after, records=sliced(rated_by, 0.6), threads=2)
+    assert lost.why == why
+    assert (lost.as_json()["slices"], lost.as_json()["slices_kept"]) == (100, 40)
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def shared(busy_s: float, pressure_s: float = 0.0, **changed: Any) -> disturbanc
 def test_waiting_for_itself_is_no_disturbance(
     busy_s: float, changed: dict[str, Any], why: tuple[str, ...], own: float
 ) -> None:
-    found = shared(busy_s, **changed)
-    assert found.why == why
-    assert found.own_share == pytest.approx(own)
-    assert found.as_json().get("own_share", 0.0) == pytest.approx(own, abs=1e-6)
+    lost = shared(busy_s, **changed)
+    assert lost.why == why
+    assert lost.own_share == pytest.approx(own)
+    assert lost.as_json().get("own_share", 0.0) == pytest.approx(own, abs=1e-6)
 
 
 def test_counters_are_read_and_missing_ones_are_unknown(tmp_path: Path) -> None:
@@ -199,5 +199,5 @@ def test_run_delay_of_workers_comes_with_the_records() -> None:
     iteration = parse(outcome.records).first("iteration")
     assert iteration is not None
     assert 0.3 < iteration["run_delay_s"] / iteration["elapsed_s"] < 2
-    found = run(records=parse(outcome.records).lines, threads=2, cores=2, wall_s=outcome.wall_s)
-    assert "run_delay" in found.why
+    lost = run(records=parse(outcome.records).lines, threads=2, cores=2, wall_s=outcome.wall_s)
+    assert "run_delay" in lost.why

@@ -33,8 +33,8 @@ def levels_known(group: Group) -> bool:
     names = runnable(group)
     if not names:
         return False
-    found, _ = workloads.fitting(workloads.resolve_syncs(names), group.workload)
-    workloads.check_parameters(group.levels(), group.workload, found)
+    executables, _ = workloads.fitting(workloads.resolve_syncs(names), group.workload)
+    workloads.check_parameters(group.levels(), group.workload, executables)
     return True
 
 
@@ -68,10 +68,10 @@ def strange_names(study: Study) -> list[str]:
 
 def described(study: Study) -> dict[str, list[Description]]:
     """What the programs of each group say about themselves; none of a group that cannot run here."""
-    found = {group.name: runnable(group) for group in study.groups}
+    by_group = {group.name: runnable(group) for group in study.groups}
     return {
         name: [executable.description for executable in workloads.resolve_syncs(syncs)]
-        for name, syncs in found.items()
+        for name, syncs in by_group.items()
         if syncs
     }
 

@@ -32,7 +32,7 @@ def on_a_terminal(folder: Path, long_s: float = 1e9, lines: int = 40, **changed:
 
     child = forked(action)
     os.close(its)
-    said = b""
+    screen = b""
     while True:
         try:
             part = os.read(ours, 1 << 16)
@@ -40,30 +40,30 @@ def on_a_terminal(folder: Path, long_s: float = 1e9, lines: int = 40, **changed:
             break
         if not part:
             break
-        said += part
+        screen += part
     os.close(ours)
     _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, said.decode()
-    return said.decode()
+    assert os.waitstatus_to_exitcode(status) == 0, screen.decode()
+    return screen.decode()
 
 
 def test_a_terminal_shows_the_intervals_so_far(tmp_path: Path) -> None:
-    said = on_a_terminal(tmp_path, parameters={"structure": ["list", "tree"], "spread": 20}, blocks=7)
-    assert "Medians and ratios to the baseline so far" in said
-    assert "in this run" not in said, "runs of milliseconds"
+    screen = on_a_terminal(tmp_path, parameters={"structure": ["list", "tree"], "spread": 20}, blocks=7)
+    assert "Medians and ratios to the baseline so far" in screen
+    assert "in this run" not in screen, "runs of milliseconds"
     for text in ("intset list fake-stm 1T", "intset tree fake-stm 1T", "plain (again)", "42/42"):
-        assert text in said
+        assert text in screen
     last = Watched(tmp_path)
     last.poll()
     fast = next(row for row in last.intervals() if row["allocator"] == "fast")
-    assert f"{fast['estimate']:.3f}" in said
-    assert words.quantity(fast["value"], "1/s") in said
-    assert "spread" not in said, "what does not vary is not shown"
+    assert f"{fast['estimate']:.3f}" in screen
+    assert words.quantity(fast["value"], "1/s") in screen
+    assert "spread" not in screen, "what does not vary is not shown"
 
 
 def test_a_low_terminal_has_room_for_the_bar(tmp_path: Path) -> None:
-    said = on_a_terminal(tmp_path, lines=9, parameters={"structure": ["list", "tree", "hash"]}, blocks=6)
-    assert "the 3 widest" in said and "54/54" in said
+    screen = on_a_terminal(tmp_path, lines=9, parameters={"structure": ["list", "tree", "hash"]}, blocks=6)
+    assert "the 3 widest" in screen and "54/54" in screen
 
 
 def test_what_does_not_fit_is_left_out_widest_first(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_what_does_not_fit_is_left_out_widest_first(tmp_path: Path) -> None:
 
 
 def test_within_a_long_run_the_line_of_the_bar_is_written_again(tmp_path: Path) -> None:
-    said = on_a_terminal(tmp_path, long_s=0.0, blocks=6)
-    again = re.findall(r"\r(tiny [━╸─]+ \d+/18 [^\r\x1b]* of about [^\r\x1b]* in this run)\x1b\[K", said)
+    screen = on_a_terminal(tmp_path, long_s=0.0, blocks=6)
+    again = re.findall(r"\r(tiny [━╸─]+ \d+/18 [^\r\x1b]* of about [^\r\x1b]* in this run)\x1b\[K", screen)
     assert len(again) >= 18, "at the beginning of each run, at least"
     assert max(map(len, again)) < 100
     assert [int(line.partition("/")[0].rpartition(" ")[2]) for line in again] == sorted(
@@ -109,24 +109,24 @@ def test_a_terminal_that_takes_nothing_holds_up_nobody() -> None:
 def test_ticks_come_once_a_second_and_seldom_where_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0, used=0.0, cost=0.0)
     monkeypatch.setattr(ticks, "time", SimpleNamespace(monotonic=lambda: clock.now, thread_time=lambda: clock.used))
-    told: list[float] = []
+    reported: list[float] = []
 
     def tick(gone_s: float) -> None:
-        told.append(gone_s)
+        reported.append(gone_s)
         clock.used += clock.cost
 
     watch = ticks.Ticks(tick, lambda pid: 0.25)
     alone = ticks.Ticks(tick)
     assert watch.look(1) == 0.25, "who else watches is asked in any case"
     assert alone.look(1) == 1.0
-    assert told == [], "not at the beginning"
+    assert reported == [], "not at the beginning"
     clock.now += 1.0
     assert alone.look(1) == 1.0
     clock.now += 0.5
     assert alone.look(1) == 0.5, "woken by another"
     clock.now, clock.cost = clock.now + 0.5, 0.002
     assert alone.look(1) == pytest.approx(4.0), "two milliseconds are a two-thousandth of four seconds"
-    assert told == [1.0, 2.0]
+    assert reported == [1.0, 2.0]
 
 
 def test_nothing_is_drawn_while_a_short_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,13 +57,13 @@ def test_without_a_look_alike_it_is_not_compared() -> None:
 
 @pytest.mark.parametrize("name", ["stm", "stamp", "programs", "delegation"])
 def test_look_alikes_of_the_studies_are_presets_that_stand_for_something(name: str) -> None:
-    found = studies.load(studies.registry()[name])
+    loaded = studies.load(studies.registry()[name])
     known = registry.definitions()
-    assert found.lookalikes["hoard"] == "design:hoard"
-    assert all("(stands for " in known[other].summary for other in found.lookalikes.values())
-    beside = [group for group in found.groups if group.name.endswith("-presets")]
+    assert loaded.lookalikes["hoard"] == "design:hoard"
+    assert all("(stands for " in known[other].summary for other in loaded.lookalikes.values())
+    beside = [group for group in loaded.groups if group.name.endswith("-presets")]
     # What is slower by its making is compared with its like.
-    assert all(one.startswith(("design:", "bump")) for group in beside for one in found.allocators_of(group))
+    assert all(one.startswith(("design:", "bump")) for group in beside for one in loaded.allocators_of(group))
 
 
 def cell(group: str, allocator: str, machine: str = "host", copy: int = 0) -> dict[str, Any]:

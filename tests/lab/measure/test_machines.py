@@ -72,7 +72,7 @@ def test_each_machine_has_columns_limits_and_facts_of_its_own(twin: Machine, tmp
     blocks: dict[tuple[int, str], set[str]] = {}
     for line in lines:
         blocks.setdefault((line["block"], line["identity"]["machine"]["name"]), set()).add(line["cell"])
-    assert all(len(found) == (2 if name == "host" else 4) for (_, name), found in blocks.items())
+    assert all(len(of_machine) == (2 if name == "host" else 4) for (_, name), of_machine in blocks.items())
     twins = [line for line in lines if line["identity"]["machine"]["name"] == "twin"]
     started = [line.split()[0] for line in (tmp_path / "twin").read_text().splitlines()]
     assert started == ["fast"] * len(twins), "each run of the twin, and no other, has its command and its environment"

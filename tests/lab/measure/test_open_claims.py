@@ -50,7 +50,7 @@ def without_hoard(of: Study) -> Study:
     return of.model_copy(update={"allocators": tuple(name for name in of.allocators if name != "hoard")})
 
 
-def told(whole: Study, asked: Study | None = None, **changed: Any) -> list[str]:
+def lines_of(whole: Study, asked: Study | None = None, **changed: Any) -> list[str]:
     """As a command says it; without: allocators that are not there."""
     asked = asked or whole
     left = available.fitting(without_hoard(asked) if changed.pop("bare", False) else asked)[0]
@@ -61,17 +61,17 @@ def told(whole: Study, asked: Study | None = None, **changed: Any) -> list[str]:
 
 def test_nothing_is_said_where_all_can_be_decided() -> None:
     whole = study(reads(1), reads(2, "there", of={"threads": 8}, needs={"cores": 8}))
-    assert told(whole) == [] and open_claims.told(whole, []) == []
+    assert lines_of(whole) == [] and open_claims.lines(whole, []) == []
 
 
 def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> None:
     whole = study(reads(1), reads(2, "there"), reads(3, "there"))
     host = selecting.on_machines(whole, ["host"])
-    (line,) = told(whole, host)
+    (line,) = lines_of(whole, host)
     assert line == (
         "000-02 and 000-03: their groups are not in this run; ./loam study run tiny --machine sim:xeon-e5405"
     )
-    assert open_claims.told(whole, open_claims.left_open(whole, host, host, WHOLE, by_group=False)) == [
+    assert open_claims.lines(whole, open_claims.left_open(whole, host, host, WHOLE, by_group=False)) == [
         "of 3 claims 2 will stay open:", f"  {line}"
     ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> Non
 def test_groups_that_were_not_named_come_with_their_names() -> None:
     whole = study(reads(1), reads(2, "there"), reads(3, "here", of={"allocator": "hoard"}))
     one = selecting.of_groups(whole, ["there"])
-    assert told(whole, one, by_group=True) == [
+    assert lines_of(whole, one, by_group=True) == [
         "000-01 and 000-03: their groups are not in this run; ./loam study run tiny --group here"
     ]
 
@@ -95,15 +95,15 @@ def test_groups_that_were_not_named_come_with_their_names() -> None:
     ],
 )  # fmt: skip
 def test_threads_beyond_those_of_the_machine_are_named(claim: dict[str, Any]) -> None:
-    (line,) = told(study(claim))
+    (line,) = lines_of(study(claim))
     assert line == "000-01: needs 8 hardware threads, and this machine has 2; use a larger machine"
 
 
 def test_an_allocator_that_is_not_there_comes_with_the_command_that_builds_it() -> None:
     line = "000-01: needs allocator hoard; ./loam allocators build hoard"
     for claim in (reads(1, of={"allocator": "hoard"}), reads(1, needs={"allocators": ["hoard"]})):
-        assert told(study(claim), bare=True) == [line]
-        assert told(study(claim)) == []
+        assert lines_of(study(claim), bare=True) == [line]
+        assert lines_of(study(claim)) == []
 
 
 def test_a_program_that_is_not_installed_comes_with_the_command_that_installs_it(
@@ -126,19 +126,19 @@ def test_a_look_alike_decides_in_its_place() -> None:
 def test_what_no_simulated_machine_has_is_said_and_what_the_paper_contradicts_is_not() -> None:
     lacks = reads(1, "there", model_lacks="it has no disks")
     against = reads(2, of={"threads": 8}, self_contradicting="table 1 says otherwise")
-    assert told(study(lacks, against)) == [
+    assert lines_of(study(lacks, against)) == [
         "000-01: a simulated machine cannot decide it: it has no disks; use a machine of the paper's kind"
     ]
 
 
 def test_hardware_transactions_are_asked_of_the_machine() -> None:
-    (line,) = told(study(reads(1, needs={"rtm": True})))
+    (line,) = lines_of(study(reads(1, needs={"rtm": True})))
     assert line == "000-01: needs hardware transactions (RTM); use a machine whose processor has them"
 
 
 def test_a_machine_that_a_claim_names_is_asked_for() -> None:
     whole = study(reads(1, needs={"machine": "sim:vega3"}))
-    assert told(whole) == ["000-01: needs machine sim:vega3; add --machine sim:vega3"]
+    assert lines_of(whole) == ["000-01: needs machine sim:vega3; add --machine sim:vega3"]
 
 
 # ---- parts of a study

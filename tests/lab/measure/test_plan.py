@@ -22,11 +22,11 @@ from loam_lab.subjects.subject import Subject
 
 def blocks_of(plan: plans.Plan) -> dict[tuple[Any, ...], list[PlannedRun]]:
     """Timed runs by structure and block, in the order of the plan."""
-    found: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    by_block: dict[tuple[Any, ...], list[PlannedRun]] = {}
     for run in plan.runs:
         if not run.blame:
-            found.setdefault((dict(run.cell.parameters).get("structure"), run.block), []).append(run)
-    return found
+            by_block.setdefault((dict(run.cell.parameters).get("structure"), run.block), []).append(run)
+    return by_block
 
 
 WIDE = {

@@ -65,12 +65,13 @@ def calibrated(libraries: dict[str, str], rounds: int) -> dict[str, Interval]:
     for turn in range(rounds):
         random.Random(turn).shuffle(order)
         seconds = {name: _seconds_per_pair(libraries, name) for name in order}
-        for name, found in pairs.items():
-            found.append(seconds[name] / seconds[""])
+        for name, ratios in pairs.items():
+            ratios.append(seconds[name] / seconds[""])
     # For a median the ends are at n/2 -+ 0.98 sqrt(n): normal approximation of the binomial distribution.
     cut = max(0, int(rounds / 2 - 0.98 * rounds**0.5))
     return {
-        name: (statistics.median(found), sorted(found)[cut], sorted(found)[-1 - cut]) for name, found in pairs.items()
+        name: (statistics.median(ratios), sorted(ratios)[cut], sorted(ratios)[-1 - cut])
+        for name, ratios in pairs.items()
     }
 
 
@@ -109,15 +110,15 @@ def studied(folder: Path, blocks: int) -> tuple[dict[str, Interval], bool]:
     assert status == 0
     result = _result(folder)
     assert {entry["proof"] for entry in result["allocators"]} == {"proven"}
-    found = {}
+    slowdowns = {}
     calm = not any("off the CPU" in warning for warning in result["warnings"])
     for cell in result["cells"]:
         ratio = cell["ratio_to_baseline"]
         if cell["copy"] == 1:
             calm = calm and ratio["low"] <= 1 <= ratio["high"]
         if cell["factors"]["allocator"] in PLANTED:
-            found[cell["factors"]["allocator"]] = (1 / ratio["estimate"], 1 / ratio["high"], 1 / ratio["low"])
-    return found, calm
+            slowdowns[cell["factors"]["allocator"]] = (1 / ratio["estimate"], 1 / ratio["high"], 1 / ratio["low"])
+    return slowdowns, calm
 
 
 def _result(folder: Path) -> dict[str, Any]:

@@ -98,9 +98,9 @@ def test_killed_at_random_points_nothing_is_lost_or_doubled(
         _, state = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(state) == -signal.SIGKILL, "the campaign must be long enough for every kill"
         kills += 1
-        found = [line["id"] for line in journal.read(out)] if out.exists() else []
-        assert found[: len(survived)] == survived, f"a finished run was lost at kill {kills}"
-        survived = found
+        ids = [line["id"] for line in journal.read(out)] if out.exists() else []
+        assert ids[: len(survived)] == survived, f"a finished run was lost at kill {kills}"
+        survived = ids
     ended = runner(made, out, instruments, resume=True).run()
     lines = journal.read(out)
     assert ended.done == ended.total == len(lines) == len({line["id"] for line in lines})

@@ -138,12 +138,12 @@ def test_attempts_are_in_journal_and_identity_and_the_last_one_counts(tmp_path: 
     assert len({line["id"] for line in lines}) == 30
     assert [line["disturbance"]["contaminated"] for line in lines] == [number in (4, 8) for number in range(30)]
     assert [line["t_s"] for line in lines] == sorted(line["t_s"] for line in lines)
-    found = data.load(tmp_path)
+    campaign = data.load(tmp_path)
     last = {(line["cell"], line["copy"]): line for line in lines if line["block"] == 1}
-    for cell in found.cells:
-        metric = found.primary(cell)
+    for cell in campaign.cells:
+        metric = campaign.primary(cell)
         (iteration,) = [r for r in last[cell.key, 0]["records"] if r["kind"] == "iteration"]
-        assert found.values(cell, 0, metric)[1] == pytest.approx(iteration["operations"] / iteration["elapsed_s"])
+        assert campaign.values(cell, 0, metric)[1] == pytest.approx(iteration["operations"] / iteration["elapsed_s"])
 
 
 def test_a_disturbed_campaign_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:

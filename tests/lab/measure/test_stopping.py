@@ -24,10 +24,10 @@ def test_half_width_is_relative() -> None:
 
 
 def blocks_run(folder: Path) -> dict[Any, int]:
-    found: dict[Any, set[int]] = {}
+    by_structure: dict[Any, set[int]] = {}
     for line in journal.read(folder):
-        found.setdefault(line["identity"]["parameters"]["structure"], set()).add(line["block"])
-    return {name: len(blocks) for name, blocks in found.items()}
+        by_structure.setdefault(line["identity"]["parameters"]["structure"], set()).add(line["block"])
+    return {name: len(blocks) for name, blocks in by_structure.items()}
 
 
 def test_it_stops_once_every_interval_is_narrow_enough(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_columns_end_where_they_would_have_without_an_interruption(tmp_path: Pat
         sync=[str(peer)], parameters={"structure": ["list", "tree"]}, blocks=5, target_width=0.02, max_blocks=25
     )
     measure(made, tmp_path / "o")
-    found = blocks_run(tmp_path / "o")
-    assert found["list"] < found["tree"] == 25
+    blocks = blocks_run(tmp_path / "o")
+    assert blocks["list"] < blocks["tree"] == 25
     before = [line["id"] for line in journal.read(tmp_path / "o")]
     file = tmp_path / "o" / "journal" / "local.jsonl"
     os.truncate(file, int(file.stat().st_size * share))

@@ -87,11 +87,11 @@ def test_runs_of_a_subject_that_is_gone_or_changed_are_given_up_and_the_rest_goe
             other.chmod(0o755)
 
     ended = runner(made, tmp_path / "o", interfering(tmp_path, act)).run()
-    said = f"{other} is gone" if what == "gone" else f"{other} was changed while the campaign ran"
-    assert [text.partition(";")[0] for text in ended.changed] == [said]
-    assert capsys.readouterr().err.count(said) == 1, "said once, not for each run"
+    message = f"{other} is gone" if what == "gone" else f"{other} was changed while the campaign ran"
+    assert [text.partition(";")[0] for text in ended.changed] == [message]
+    assert capsys.readouterr().err.count(message) == 1, "said once, not for each run"
     result = summarise.write(tmp_path / "o", elapsed_s=0, notes=ended.changed).as_json()
-    assert result["warnings"][0].startswith(said)
+    assert result["warnings"][0].startswith(message)
     whole, cut = cells(result, sync="fake-stm", copy=0)[0], cells(result, sync="fake-other", copy=0)[0]
     assert whole["runs"] == 8 and 0 < cut["runs"] < 8 and cut["failed"] == 0, "no run of another build is among them"
     other.write_text(saved)

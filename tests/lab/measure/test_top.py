@@ -20,9 +20,9 @@ from loam_lab.model.store import journal
 
 
 def watched(folder: Path) -> Watched:
-    found = Watched(folder)
-    found.poll()
-    return found
+    view = Watched(folder)
+    view.poll()
+    return view
 
 
 def test_the_intervals_are_those_of_the_result(tmp_path: Path) -> None:
@@ -46,22 +46,22 @@ def test_only_what_was_appended_is_read_and_torn_lines_wait(tmp_path: Path) -> N
     whole = file.read_bytes()
     cut = whole.index(b"\n", len(whole) // 2) + 20
     file.write_bytes(whole[:cut])
-    found = watched(tmp_path)
-    before = found.done
+    view = watched(tmp_path)
+    before = view.done
     assert before == whole[:cut].count(b"\n")
-    assert not found.poll()
+    assert not view.poll()
     file.write_bytes(whole)
-    assert found.poll()
-    assert found.done == whole.count(b"\n")
+    assert view.poll()
+    assert view.done == whole.count(b"\n")
 
 
 def test_the_last_attempt_counts_and_disturbances_are_told(tmp_path: Path) -> None:
     measure(study(blocks=8), tmp_path, FakeInstruments(disturbed=lambda number: number == 1))
-    found = watched(tmp_path)
-    assert (found.disturbed, found.repeated, found.planned, found.done) == (1, 3, 27, 27)
-    assert found.by == {"run_delay": 1, "steal": 0, "pressure": 0}
-    assert "1 disturbed (worst 50%), 3 repeated" in headline(found)
-    assert {row["n"] for row in found.intervals()} == {8}
+    view = watched(tmp_path)
+    assert (view.disturbed, view.repeated, view.planned, view.done) == (1, 3, 27, 27)
+    assert view.by == {"run_delay": 1, "steal": 0, "pressure": 0}
+    assert "1 disturbed (worst 50%), 3 repeated" in headline(view)
+    assert {row["n"] for row in view.intervals()} == {8}
 
 
 def test_a_running_campaign_is_told_from_one_that_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,10 +71,10 @@ def test_a_running_campaign_is_told_from_one_that_ended(tmp_path: Path, capsys: 
         while len(journal.read(tmp_path / "o")) < 10 and time.monotonic() < patience:
             time.sleep(0.01)
         assert main.run(["top", str(tmp_path / "o"), "--json"]) == 0
-        said = json.loads(capsys.readouterr().out)
-        assert said["running"]
-        assert 10 <= said["done"] < said["planned"] == 3000
-        assert said["left_s"] > 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["running"]
+        assert 10 <= document["done"] < document["planned"] == 3000
+        assert document["left_s"] > 0
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

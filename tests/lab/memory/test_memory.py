@@ -154,8 +154,8 @@ def test_a_long_run_is_thinned_and_keeps_its_peak_and_area(monkeypatch: pytest.M
 
 def test_until_something_could_be_read_it_looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = Sampler()
-    found: list[Sample | None] = [None, None, Sample(0.0, 2, 1, 0)]
-    monkeypatch.setattr(sampler, "_sample", lambda pid, t_s: found.pop(0))
+    samples: list[Sample | None] = [None, None, Sample(0.0, 2, 1, 0)]
+    monkeypatch.setattr(sampler, "_sample", lambda pid, t_s: samples.pop(0))
     assert [sampler.look(1), sampler.look(1)] == [FIRST_S, FIRST_S]
     assert sampler.look(1) >= PERIOD_MIN_S
     assert sampler.result(1.0)["peak_rss_bytes"] == 2
@@ -187,10 +187,10 @@ def test_swap_zram_and_page_outs_make_memory_unfit(tmp_path: Path) -> None:
 def test_lazily_freed_pages_are_warned_of(tmp_path: Path) -> None:
     root = machine(tmp_path, lazy=7)
     assert fitness.warnings({}, {}, peak_lazy_bytes=0, peak_bytes=100 * MIB) == []
-    (told,) = fitness.warnings({"pglazyfreed": 2}, fitness.counters(root), peak_lazy_bytes=0, peak_bytes=1)
-    assert told.startswith("5 lazily freed pages (MADV_FREE) were taken")
-    (told,) = fitness.warnings({}, {}, peak_lazy_bytes=8 * MIB, peak_bytes=100 * MIB)
-    assert told.startswith("up to 8.0 MiB of its memory were freed lazily (MADV_FREE)")
+    (warning,) = fitness.warnings({"pglazyfreed": 2}, fitness.counters(root), peak_lazy_bytes=0, peak_bytes=1)
+    assert warning.startswith("5 lazily freed pages (MADV_FREE) were taken")
+    (warning,) = fitness.warnings({}, {}, peak_lazy_bytes=8 * MIB, peak_bytes=100 * MIB)
+    assert warning.startswith("up to 8.0 MiB of its memory were freed lazily (MADV_FREE)")
 
 
 def test_damon_is_seen_where_it_is_active(tmp_path: Path) -> None:
@@ -232,9 +232,9 @@ def test_a_run_that_is_too_short_for_three_looks_decides_nothing(tmp_path: Path)
     observer = MemoryObserver(machine(tmp_path))
     observer.begin()
     observer.watch(os.getpid())
-    found, problem = observer.end(execute(["/bin/true"], {}, timeout_s=20))
-    assert problem == "" and not found["fit"]
-    assert found["reasons"][0].startswith("its memory was looked at only once in ")
+    observed, problem = observer.end(execute(["/bin/true"], {}, timeout_s=20))
+    assert problem == "" and not observed["fit"]
+    assert observed["reasons"][0].startswith("its memory was looked at only once in ")
 
 
 def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
@@ -242,10 +242,10 @@ def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     _, result = measure(made, tmp_path / "out", LINGERING)
     assert result["blocks"] == made.blocks
     for cell in cells(result, copy=0):
-        found = cell["memory"]
-        assert 0 < len(found["samples"]) <= 200
-        assert {len(sample) for sample in found["samples"]} == {4}
-        assert found["peak_rss_bytes"] >= found["peak_pss_bytes"] > 0
+        memory_entry = cell["memory"]
+        assert 0 < len(memory_entry["samples"]) <= 200
+        assert {len(sample) for sample in memory_entry["samples"]} == {4}
+        assert memory_entry["peak_rss_bytes"] >= memory_entry["peak_pss_bytes"] > 0
         assert cell["runs"] == made.blocks
     assert all(cell["memory"] is None for cell in cells(result, copy=1))
     active = fitness.damon()

@@ -38,8 +38,8 @@ parameters = { structure = ["list", "hash"], shift = 5 }
 def test_a_study_is_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)
-    study, found = studies.find(str(file))
-    assert found == file
+    study, path = studies.find(str(file))
+    assert path == file
     assert study.blocks == 20
     assert study.groups[0].levels() == {"structure": ["list", "hash"], "shift": ["5"]}
 

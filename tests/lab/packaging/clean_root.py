@@ -58,22 +58,22 @@ class CleanRoot(roots.Root):
         own = {file.name.split("_")[0] for file in packages.glob("*.deb")}
         for file in packages.glob("*.deb"):
             for field in ("Depends", "Recommends"):
-                told = subprocess.run(
+                fields = subprocess.run(
                     ["dpkg-deb", "--field", file, field], capture_output=True, text=True, check=True
                 ).stdout
-                wanted |= {part.split()[0] for part in told.split(",") if part.strip()}
+                wanted |= {part.split()[0] for part in fields.split(",") if part.strip()}
         self.run("apt-get", "update", "-qq")
         self.run("apt-get", "install", "-qq", "-y", "--no-install-recommends", *sorted(wanted - own), seconds=1200)
 
     def files(self) -> set[str]:
         """Every file of the root that no running program wrote, by path."""
-        found = set()
+        paths_of_root = set()
         for folder, folders, files in os.walk(self.folder):
             inner = os.path.relpath(folder, self.folder) + "/"
             place = "" if inner == "./" else inner
             folders[:] = [name for name in folders if not f"{place}{name}/".startswith(_OWN) and name != "__pycache__"]
-            found |= {place + name for name in files}
-        return found
+            paths_of_root |= {place + name for name in files}
+        return paths_of_root
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ def test_the_interface_is_what_is_promised(abi: ModuleType, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "difference"),
     [
         ("<elf-symbol name='loam_configure'", "<elf-symbol name='loam_configure_all'", "loam_configure"),
         (
@@ -48,11 +48,11 @@ def test_the_interface_is_what_is_promised(abi: ModuleType, capsys: pytest.Captu
     ],
     ids=["a function less", "a structure of another size"],
 )
-def test_a_change_is_found(abi: ModuleType, tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_change_is_found(abi: ModuleType, tmp_path: Path, old: str, new: str, difference: str) -> None:
     text = abi.PROMISED.read_text()
     assert text.count(old) == 1
     (tmp_path / "changed.abi").write_text(text.replace(old, new))
-    assert told in abi.differences(abi.PROMISED, tmp_path / "changed.abi")
+    assert difference in abi.differences(abi.PROMISED, tmp_path / "changed.abi")
 
 
 def test_a_function_more_is_none(abi: ModuleType, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ SYMBOLS = f"LOAM_{loam_lab.__version__.rpartition('.')[0]}"
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("source")
     run(sys.executable, ROOT / "packaging/build.py", "source", folder, folder=ROOT)
-    (found,) = folder.iterdir()
-    return found
+    (unpacked,) = folder.iterdir()
+    return unpacked
 
 
 def patterns(package: str) -> list[str]:
@@ -47,11 +47,11 @@ def patterns(package: str) -> list[str]:
 def control() -> list[dict[str, str]]:
     """The paragraphs of debian/control: the source first, then each package."""
     text = (ROOT / "packaging/debian/control").read_text()
-    found = []
+    paragraphs = []
     for paragraph in text.strip().split("\n\n"):
         fields = re.findall(r"^(\S+?): ?(.*(?:\n .*)*)", paragraph, re.MULTILINE)
-        found.append(dict(fields))
-    return found
+        paragraphs.append(dict(fields))
+    return paragraphs
 
 
 def test_the_version_is_the_same_everywhere(tree: Path) -> None:
@@ -72,8 +72,8 @@ def test_the_changelog_is_one_that_debian_reads(tree: Path) -> None:
     assert "  * " in text
     assert max(map(len, text.splitlines())) <= 80
     if shutil.which("dpkg-parsechangelog"):
-        told = run("dpkg-parsechangelog", "-l", tree / "debian/changelog", "-S", "Version", folder=tree)
-        assert told.strip() == loam_lab.__version__
+        version = run("dpkg-parsechangelog", "-l", tree / "debian/changelog", "-S", "Version", folder=tree)
+        assert version.strip() == loam_lab.__version__
 
 
 def test_the_source_is_whole(tree: Path) -> None:
@@ -168,13 +168,13 @@ def test_every_installed_file_is_in_exactly_one_package(staged: Path) -> None:
     for package in PACKAGES:
         for pattern in patterns(package):
             plain = re.sub(r"^usr/lib/\*/", "usr/lib*/", pattern)
-            found = [
+            matching = [
                 name for name in installed
                 if fnmatch.fnmatch(re.sub(rf"^usr/lib(64)?/({TRIPLE}/)?", "usr/lib/", name), plain.replace("lib*/", "lib/"))
                 or re.sub(rf"^usr/lib(64)?/({TRIPLE}/)?", "usr/lib/", name).startswith(plain.replace("lib*/", "lib/") + "/")
             ]  # fmt: skip
-            assert found, f"{package}: nothing is installed that {pattern} names"
-            for name in found:
+            assert matching, f"{package}: nothing is installed that {pattern} names"
+            for name in matching:
                 owners[name].append(package)
     wrong = {name: packages for name, packages in owners.items() if len(packages) != 1}
     assert wrong == {}
@@ -215,24 +215,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def debian_12(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clean_root.CleanRoot]:
     if why := clean_root.lacking():
         pytest.skip(why)
-    with clean_root.made(tmp_path_factory.mktemp("root")) as found:
-        yield found
+    with clean_root.made(tmp_path_factory.mktemp("root")) as root:
+        yield root
 
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 def test_the_packages_are_built_and_hold_what_they_should(built: Path, tmp_path: Path) -> None:
     version = loam_lab.__version__
-    found = {package.name.split("_")[0]: package for package in built.iterdir()}
-    assert set(found) == set(PACKAGES)
-    for name, package in found.items():
+    packages = {package.name.split("_")[0]: package for package in built.iterdir()}
+    assert set(packages) == set(PACKAGES)
+    for name, package in packages.items():
         assert run("dpkg-deb", "--field", package, "Version", folder=tmp_path).strip() == version
         run("dpkg-deb", "-x", package, tmp_path / name, folder=tmp_path)
     assert (tmp_path / "loam/usr/bin/loam").is_file()
     assert (tmp_path / "loam/usr/share/man/man1/loam.1.gz").is_file()
     assert (tmp_path / "loam/usr/share/bash-completion/completions").is_dir()
-    assert "libloam-tm.so.0 libloam-tm0" in shared_libraries(found["libloam-tm0"], tmp_path / "tm-control")
-    run("dpkg-deb", "-e", found["libloam-itm1"], tmp_path / "itm-control", folder=tmp_path)
+    assert "libloam-tm.so.0 libloam-tm0" in shared_libraries(packages["libloam-tm0"], tmp_path / "tm-control")
+    run("dpkg-deb", "-e", packages["libloam-itm1"], tmp_path / "itm-control", folder=tmp_path)
     assert not (tmp_path / "itm-control/shlibs").exists()
 
 
@@ -267,8 +267,8 @@ def test_they_install_on_a_clean_debian_12_run_and_go_without_a_trace(
     }  # fmt: skip
     assert f"loam {loam_lab.__version__}" in debian_12.run("loam", "--version", seconds=900)
     assert "Usage" in debian_12.run("loam", "--help")
-    told = debian_12.run("loam", "doctor", okay=(0, 1))
-    assert told.strip()
+    output = debian_12.run("loam", "doctor", okay=(0, 1))
+    assert output.strip()
     asked = f". /{share}/bash-completion/completions/loam; COMP_WORDS=(loam st); COMP_CWORD=1; _loam_completion loam"
     assert debian_12.run("bash", "-c", f'{asked}; echo "${{COMPREPLY[@]}}"').split() == ["study"]
     # A program in C against libloam-dev, with what pkg-config says.

@@ -26,8 +26,8 @@ ROOT = paths.root()
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, ROOT / "packaging/build.py", "wheel", folder, folder=ROOT)
-    (found,) = folder.glob("*.whl")
-    return found
+    (file,) = folder.glob("*.whl")
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_wheel_holds_the_lab_and_the_sources_of_what_it_builds(wheel: Path) 
         names = set(opened.namelist())
         content = opened.open("loam_lab/sources.tar")
         with tarfile.open(fileobj=content) as sources:
-            found = sources.getnames()
+            packed = sources.getnames()
     modules = {file.relative_to(ROOT / "lab").as_posix() for file in (ROOT / "lab/loam_lab").rglob("*.py")}
     assert modules <= names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"loam_lab"}, (
@@ -64,7 +64,7 @@ def test_the_wheel_holds_the_lab_and_the_sources_of_what_it_builds(wheel: Path) 
         "loam_lab/presenting/report/templates/report.js",
     ):
         assert needed in names
-    assert found == [*(name for name in archive.names() if not name.startswith("docs/")), paths.SENT]
+    assert packed == [*(name for name in archive.names() if not name.startswith("docs/")), paths.SENT]
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_the_installed_wheel_builds_and_measures(wheel: Path, installed: Path, t
     run(installed / "bin/pip", "install", "-q", "--no-deps", "--no-index", wheel, folder=tmp_path)
     words = ("run", "threadtest", "--allocator", "glibc,jemalloc", "--blocks", "6", "-p", "duration_ms=5")
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
-    told = run(installed / "bin/loam", *words, folder=tmp_path, seconds=1800, **own)
-    assert "jemalloc" in told
+    output = run(installed / "bin/loam", *words, folder=tmp_path, seconds=1800, **own)
+    assert "jemalloc" in output
     assert (tmp_path / "results/latest/report.html").is_file()
 
 
@@ -103,8 +103,8 @@ def test_the_wheel_installs_from_the_index_into_an_empty_environment_and_takes_t
     run(venv / "bin/pip", "install", "-q", wheel, folder=tmp_path, seconds=900)
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
     assert f"loam {loam_lab.__version__}" in run(venv / "bin/loam", "--version", folder=tmp_path, **own)
-    told = run(venv / "bin/loam", "list", "allocators", folder=tmp_path, **own)
-    assert "glibc" in told and "jemalloc" in told
+    output = run(venv / "bin/loam", "list", "allocators", folder=tmp_path, **own)
+    assert "glibc" in output and "jemalloc" in output
     assert run(venv / "bin/pip", "check", folder=tmp_path).strip() == "No broken requirements found."
     run(venv / "bin/loam", "tour", "--out", "first", folder=tmp_path, seconds=2500, **own)
     check_tour(tmp_path / "first")

@@ -44,11 +44,11 @@ def program() -> Path:
 @pytest.mark.parametrize("size", [size for size in hardening.SIZES if size < 32 << 10])
 @pytest.mark.parametrize("mistake", DEFAULT)
 def test_the_default_finds(program: Path, mistake: str, size: int) -> None:
-    found = hardening.commit(program, "loam", mistake, size)
-    if found.runs == 0:
+    outcome = hardening.commit(program, "loam", mistake, size)
+    if outcome.runs == 0:
         pytest.skip("the program has no C++ allocation functions")
-    assert found.times == found.runs
-    assert found.message.startswith("loam malloc: ") and DEFAULT[mistake] in found.message
+    assert outcome.times == outcome.runs
+    assert outcome.message.startswith("loam malloc: ") and DEFAULT[mistake] in outcome.message
 
 
 def test_there_are_cases_enough(program: Path) -> None:
@@ -61,11 +61,11 @@ def test_hardened_finds(program: Path, kind: str) -> None:
     missed = []
     for one in hardening.mistakes(program):
         for size in one.sizes() if one.kind == kind else ():
-            found = hardening.commit(program, "loam:hardened=1", one.name, size)
-            if (one.name, size) in SOMETIMES or found.runs == 0:
+            outcome = hardening.commit(program, "loam:hardened=1", one.name, size)
+            if (one.name, size) in SOMETIMES or outcome.runs == 0:
                 continue
-            if found.times != found.runs or HARDENED[kind] not in found.message:
-                missed.append((one.name, size, found))
+            if outcome.times != outcome.runs or HARDENED[kind] not in outcome.message:
+                missed.append((one.name, size, outcome))
     assert not missed
 
 
@@ -73,5 +73,5 @@ def test_hardened_finds(program: Path, kind: str) -> None:
 def test_samples_hide_nothing(program: Path, kind: str) -> None:
     for one in hardening.mistakes(program):
         if one.kind == kind:
-            found = hardening.commit(program, "loam:hardened=1", one.name, one.sizes()[0], LOAM_MALLOC_GUARD_MS="1")
-            assert found.times == found.runs, one.name
+            outcome = hardening.commit(program, "loam:hardened=1", one.name, one.sizes()[0], LOAM_MALLOC_GUARD_MS="1")
+            assert outcome.times == outcome.runs, one.name

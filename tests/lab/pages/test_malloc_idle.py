@@ -28,8 +28,8 @@ def test_there_is_a_table_for_each_size_and_the_least_is_bold() -> None:
 def test_a_page_of_one_size_under_two_allocators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(malloc_idle, "MOMENTS_S", (0, 2))
     page = tmp_path / "page.md"
-    told = ["--allocator", "glibc,loam", "--size", "1000000", "--mib", "50", "--page", str(page)]
-    assert malloc_idle.main(told) == 0
+    arguments = ["--allocator", "glibc,loam", "--size", "1000000", "--mib", "50", "--page", str(page)]
+    assert malloc_idle.main(arguments) == 0
     rows = {
         row.split(" | ")[0].removeprefix("| "): row for row in page.read_text().splitlines() if row.startswith("| ")
     }

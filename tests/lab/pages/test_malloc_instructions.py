@@ -27,8 +27,8 @@ def test_glibc_is_counted_and_a_program_that_fails_is_not() -> None:
     if shutil.which("valgrind", path=build.tool_path()) is None:
         pytest.skip("valgrind is not installed")
     malloc_instructions.build_program()
-    found = malloc_instructions.count([], {})
-    assert set(found) == set(SIZES)
-    assert 20 < found[16]["malloc"] < 1000 and 40 < found[16]["pair"] < 1000
+    instructions = malloc_instructions.count([], {})
+    assert set(instructions) == set(SIZES)
+    assert 20 < instructions[16]["malloc"] < 1000 and 40 < instructions[16]["pair"] < 1000
     with pytest.raises(Uncounted):
         malloc_instructions.count([], {"VALGRIND_OPTS": "--no-such-option"})

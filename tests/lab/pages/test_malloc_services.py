@@ -32,7 +32,7 @@ def made(factor: int) -> dict[str, Course]:
 
 def courses() -> malloc_services.Courses:
     by_name = {"loam": made(1), "jemalloc": made(2)}
-    return {scenario: {name: found[scenario] for name, found in by_name.items()} for scenario in ASKED}
+    return {scenario: {name: by_scenario[scenario] for name, by_scenario in by_name.items()} for scenario in ASKED}
 
 
 def test_each_scenario_has_a_table_and_the_least_is_bold() -> None:
@@ -52,8 +52,8 @@ def test_the_picture_has_the_peak_of_each_hour_and_what_is_live() -> None:
 
 
 def test_what_is_hardly_live_says_nothing_about_blocks() -> None:
-    found = course(("tick", 0, 1, 90), ("tick", 1, 10, 20))
-    assert found.over_live("tick") == 2
+    one = course(("tick", 0, 1, 90), ("tick", 1, 10, 20))
+    assert one.over_live("tick") == 2
 
 
 @pytest.mark.parametrize("text", ["", "tick 0.1 5 5\n", "cost 1 1 0\n"])
@@ -64,8 +64,8 @@ def test_a_run_that_was_cut_is_refused(text: str) -> None:
 
 def test_a_page_of_two_allocators(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    told = ["--allocator", "glibc,loam", "--operations", "4000", "--mib", "64", "--threads", "300", "--day", "2"]
-    assert malloc_services.main([*told, "--page", str(page)]) == 0
+    arguments = ["--allocator", "glibc,loam", "--operations", "4000", "--mib", "64", "--threads", "300", "--day", "2"]
+    assert malloc_services.main([*arguments, "--page", str(page)]) == 0
     rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
     for name in ("glibc", "loam", malloc_services.HELPED):
         assert sum(row.startswith(f"| {name} | ") for row in rows) == 4, "one in each table"
@@ -73,13 +73,13 @@ def test_a_page_of_two_allocators(tmp_path: Path) -> None:
 
 
 def test_what_a_scenario_holds_is_what_it_says() -> None:
-    found = malloc_services.measure(["glibc"], {**ASKED, "drift": ["drift", "2", "20000", "1"]}, jobs=2)
-    (full,) = found["mixed"]["glibc"].of("full")
+    measured = malloc_services.measure(["glibc"], {**ASKED, "drift": ["drift", "2", "20000", "1"]}, jobs=2)
+    (full,) = measured["mixed"]["glibc"].of("full")
     assert 16 * MIB <= full.live < 17 * MIB
-    assert [one.live for one in found["mixed"]["glibc"].of("idle")] == [0, 0, 0, 0]
-    drift = found["drift"]["glibc"]
+    assert [one.live for one in measured["mixed"]["glibc"].of("idle")] == [0, 0, 0, 0]
+    drift = measured["drift"]["glibc"]
     assert len(drift.of("phase")) == 10 and 0 < drift.of("later")[0].live < 0.05 * drift.of("phase")[-1].live
-    assert len(found["day"]["glibc"].of("hour")) == 24
+    assert len(measured["day"]["glibc"].of("hour")) == 24
 
 
 def test_a_program_that_refuses_is_told() -> None:

@@ -21,8 +21,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def words_of(picture: str) -> list[str]:
-    found = ElementTree.fromstring(picture).iter(f"{SVG}text")
-    return [(text.text or "") + "".join(child.tail or "" for child in text) for text in found]
+    texts = ElementTree.fromstring(picture).iter(f"{SVG}text")
+    return [(text.text or "") + "".join(child.tail or "" for child in text) for text in texts]
 
 
 def hovers_of(picture: str) -> list[str | None]:
@@ -52,7 +52,7 @@ def test_what_is_slower_is_counted_and_the_worst_case_named() -> None:
 
     def case(name: str, ours: float) -> Case:
         values = {"us": [ours * value for value in day], "old": [0.1 * value for value in day], "they": [*day]}
-        return Case(name, 1, {name: [*found] for name, found in values.items()})
+        return Case(name, 1, {name: [*of_name] for name, of_name in values.items()})
 
     say = [opening.slower([case(str(ours), ours) for ours in rates], ["us", "old"], ["they"])
            for rates in ((1.0, 2.0), (0.5, 2.0), (0.5, 0.25))]  # fmt: skip
@@ -73,7 +73,7 @@ ALLOCATION = test_malloc.made([
 
 
 @pytest.mark.parametrize(
-    ("text", "picture", "said", "rows"),
+    ("text", "picture", "parts", "rows"),
     [
         (
             tm.page(typed(TRANSACTIONS), ["tiny"]),
@@ -100,12 +100,12 @@ ALLOCATION = test_malloc.made([
     ids=["tm", "malloc", "stamp"],
 )  # fmt: skip
 def test_a_page_begins_with_a_few_lines_and_its_picture(
-    text: str, picture: str, said: list[str], rows: list[str]
+    text: str, picture: str, parts: list[str], rows: list[str]
 ) -> None:
     head, _, _ = text.partition("\n```\n")
-    found = [line for line in head.splitlines() if line.startswith("- ")]
-    assert len(found) == len(said) <= 6
-    for line, part in zip(found, said, strict=True):
+    lines = [line for line in head.splitlines() if line.startswith("- ")]
+    assert len(lines) == len(parts) <= 6
+    for line, part in zip(lines, parts, strict=True):
         assert part in line
     assert re.search(r"^!\[[^]]+\]\((tm|malloc|stamp)\.svg\)$", head.strip().splitlines()[-1])
     assert [word for word in words_of(picture) if word in rows] == rows

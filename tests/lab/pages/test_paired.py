@@ -15,14 +15,14 @@ from loam_lab.presenting.pages.parts.paired import Case
 
 def cell(values: list[float], blocks: list[int], **others: list[float]) -> Cell:
     metrics: dict[str, Any] = {"ops_per_s": {"estimate": 0.0, "values": values, "blocks": blocks}}
-    return typed_cell({"metrics": {**{name: {"values": found} for name, found in others.items()}, **metrics}})
+    return typed_cell({"metrics": {**{name: {"values": of_metric} for name, of_metric in others.items()}, **metrics}})
 
 
 def test_a_value_stands_at_its_block() -> None:
-    found = cell([5.0, 7.0, 8.0], [0, 2, 3], rss_peak_bytes=[1.0, 2.0, 3.0], run_length=[4.0, 6.0])
-    assert paired.by_block(found, "ops_per_s") == [5.0, None, 7.0, 8.0]
-    assert paired.by_block(found, "rss_peak_bytes") == [1.0, None, 2.0, 3.0]
-    assert paired.by_block(found, "run_length") == [4.0, 6.0], "of fewer runs, whose blocks nothing tells"
+    one = cell([5.0, 7.0, 8.0], [0, 2, 3], rss_peak_bytes=[1.0, 2.0, 3.0], run_length=[4.0, 6.0])
+    assert paired.by_block(one, "ops_per_s") == [5.0, None, 7.0, 8.0]
+    assert paired.by_block(one, "rss_peak_bytes") == [1.0, None, 2.0, 3.0]
+    assert paired.by_block(one, "run_length") == [4.0, 6.0], "of fewer runs, whose blocks nothing tells"
     assert paired.by_block(cell([], []), "ops_per_s") == []
 
 
@@ -42,6 +42,8 @@ def test_a_page_pairs_blocks_by_their_numbers() -> None:
         factors = {"workload": "genome", "sync": sync, "allocator": "glibc", "threads": threads}
         return typed_cell({**cell(values, blocks).as_json(), "factors": factors})
 
-    (found,) = stamp.applications([of("sequential", 1, [1.0, 9.0], [0, 1]), of("etl-wb", 2, [18.0], [1])])
-    both = Case("genome", 2, {"alone": found.alone.values["glibc"], "shared": found.shared[2].values["glibc"]})
+    (application,) = stamp.applications([of("sequential", 1, [1.0, 9.0], [0, 1]), of("etl-wb", 2, [18.0], [1])])
+    both = Case(
+        "genome", 2, {"alone": application.alone.values["glibc"], "shared": application.shared[2].values["glibc"]}
+    )
     assert both.logs("shared", "alone") == pytest.approx([0.693], abs=0.001)

@@ -46,16 +46,16 @@ SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
 
 def known_names(descriptions: list[Description]) -> set[str]:
     """Metrics, parameters with their choices, causes of aborts: all that the programs describe, and the lab's own metrics."""
-    found = {metric.name for metric in PROCESS_METRICS}
+    names = {metric.name for metric in PROCESS_METRICS}
     for one in descriptions:
-        found |= {cause.name for cause in (one.sync.tm.abort_causes if one.sync.tm else ())}
+        names |= {cause.name for cause in (one.sync.tm.abort_causes if one.sync.tm else ())}
         parameters = list(one.sync.parameters)
         for workload in one.workloads:
-            found |= {metric.name for metric in workload.metrics}
+            names |= {metric.name for metric in workload.metrics}
             parameters += workload.parameters
         for parameter in parameters:
-            found |= {parameter.name, *map(str, parameter.choices or ())}
-    return found
+            names |= {parameter.name, *map(str, parameter.choices or ())}
+    return names
 
 
 def literals(file: Path) -> set[str]:
@@ -219,6 +219,6 @@ def test_the_page_of_privatization_has_all_parts_of_the_committed_one() -> None:
 def test_the_page_of_transactional_memories_compares_ours_with_the_published_ones() -> None:
     lots.build_release()
     sets = of_a_run("intset", ("etl-wb", "norec", "libitm", "sequential"), structure=["list", "hash"])
-    found = set(parts(tm.page(typed(sets), ["libitm"])))
-    assert {"## 2 threads", "intset hash", "norec (commit)", "libitm", "## One against one"} <= found
-    assert "## Safe for privatization" in found
+    words = set(parts(tm.page(typed(sets), ["libitm"])))
+    assert {"## 2 threads", "intset hash", "norec (commit)", "libitm", "## One against one"} <= words
+    assert "## Safe for privatization" in words

@@ -17,14 +17,14 @@ def cell(
     machine: str = "host",
 ) -> dict[str, Any]:  # fmt: skip
     factors = {"allocator": allocator, "sync": sync, "workload": workload, "threads": threads, "machine": machine}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "copy": 0, "factors": factors,
         "parameters": {"size": "small"} | ({"mapping": "shadow"} if shadow else {}),
         "metrics": {"ops_per_s": {"estimate": 0.0, "values": [rate] * BLOCKS}},
     }  # fmt: skip
     if sync != "sequential":
-        found["blame"] = {"attempts": 1000, "aborts_same_word": word, "aborts_other_block": 0}
-    return found
+        document["blame"] = {"attempts": 1000, "aborts_same_word": word, "aborts_other_block": 0}
+    return document
 
 
 def made(cells: list[dict[str, Any]]) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def test_what_is_missing_is_left_out() -> None:
 
 def test_mappings_are_columns_and_one_synchronisation_is_refused(tmp_path: Path) -> None:
     cells = [cell("etl-wb", "list", 1, scaled(f), mapping=m) for f, m in ((1, "table"), (0.99, "shadow"))]
-    found, syncs = tm.cases(typed(made(cells)))
-    assert syncs == ["etl-wb (table)", "etl-wb (shadow)"] and len(found) == 1
+    cases, syncs = tm.cases(typed(made(cells)))
+    assert syncs == ["etl-wb (table)", "etl-wb (shadow)"] and len(cases) == 1
     (tmp_path / "result.json").write_text(json.dumps({"schema": SCHEMA, **made(cells[:1])}))
     with pytest.raises(LoamError) as refused:
         tm.main([str(tmp_path), "--page", str(tmp_path / "p.md")])

@@ -113,10 +113,10 @@ def test_what_others_used_stands_for_the_run_and_results_must_agree(tmp_path: Pa
     fast = cells(result, allocator="fast")[0]
     assert fast["metrics"]["wall_s"]["values"] == [5.0] * 4 and fast["metrics"]["user_s"]["estimate"] == 3
     assert fast["metrics"]["cpu_s"]["estimate"] == 4 and fast["metrics"]["rss_peak_bytes"]["estimate"] == 4096
-    told = {failure["cell"]["allocator"]: failure for failure in result["failures"]}
-    assert told.keys() == {"differs"}, "the baseline is the rule, whoever ran first"
-    assert (told["differs"]["state"], told["differs"]["count"]) == ("verification", 4)
-    assert told["differs"]["detail"].startswith("its result differs from that under plain in block")
+    failures = {failure["cell"]["allocator"]: failure for failure in result["failures"]}
+    assert failures.keys() == {"differs"}, "the baseline is the rule, whoever ran first"
+    assert (failures["differs"]["state"], failures["differs"]["count"]) == ("verification", 4)
+    assert failures["differs"]["detail"].startswith("its result differs from that under plain in block")
 
 
 @pytest.mark.slow

@@ -48,9 +48,9 @@ def compare(name: str, allocator: str, amount: int) -> None:
     skip_if_lacking(name)
     rule = expected(name, amount)
     assert rule
-    found = result(name, allocator, amount)
-    if found != rule:
-        others = sorted(set(found.splitlines()) ^ set(rule.splitlines()))
+    own = result(name, allocator, amount)
+    if own != rule:
+        others = sorted(set(own.splitlines()) ^ set(rule.splitlines()))
         pytest.fail(f"{len(others)} lines differ from glibc's, or their order: {others[:20]}")
 
 
@@ -73,7 +73,7 @@ def test_it_comes_to_the_same_after_much_work(name: str, allocator: str) -> None
 def test_it_is_our_malloc_that_serves(name: str) -> None:
     skip_if_lacking(name)
     with running.session(under("loam"), 0) as here:
-        bound = here.output(*PROGRAMS[name].starts, environment={"LD_DEBUG": "bindings"}, said=True).decode()
+        bound = here.output(*PROGRAMS[name].starts, environment={"LD_DEBUG": "bindings"}, stderr=True).decode()
     # Calls may go through the executable's own table (an executable that is not position-independent), but end in a library.
-    found = re.findall(r"binding file \S+ .* to (\S+) .*: normal symbol `malloc'", bound)
-    assert {Path(one).name for one in found if ".so" in Path(one).name} == {"libloam-malloc.so"}
+    libraries = re.findall(r"binding file \S+ .* to (\S+) .*: normal symbol `malloc'", bound)
+    assert {Path(one).name for one in libraries if ".so" in Path(one).name} == {"libloam-malloc.so"}

@@ -52,10 +52,10 @@ def test_a_run_returns_what_was_written_and_leaves_no_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"), [("echo why >&2; exit 3", r"ended with 3\nwhy"), ("kill -SEGV $$", "ended with -11")]
+    ("script", "message"), [("echo why >&2; exit 3", r"ended with 3\nwhy"), ("kill -SEGV $$", "ended with -11")]
 )
-def test_a_bad_end_is_told(script: str, told: str) -> None:
-    with session({}, 1) as here, pytest.raises(Failed, match=told):
+def test_a_bad_end_is_told(script: str, message: str) -> None:
+    with session({}, 1) as here, pytest.raises(Failed, match=message):
         here.output("sh", "-c", script)
 
 

@@ -56,8 +56,8 @@ def test_declared_machines_show_their_comparison(tmp_path: Path) -> None:
     assert "Blocks of alpha and beta together" in text
     apart = result({"alpha": ALIKE, "beta": ALIKE}, speed={"beta": 2.0})
     apart["identical"] = pooling.of_result(typed(apart), (("alpha", "beta"),))
-    ((told, tables),) = across.identical(view.read(typed(apart)))
-    assert "does not pass: nothing is pooled. Plain on beta has" in told
+    ((sentence, tables),) = across.identical(view.read(typed(apart)))
+    assert "does not pass: nothing is pooled. Plain on beta has" in sentence
     assert [table.caption for table in tables] == ["The baseline on machines that were declared identical"]
 
 
@@ -75,5 +75,5 @@ def test_a_headline_stands_at_the_machine_that_it_is_of(machine: str) -> None:
         }
         for name in best
     ]  # fmt: skip
-    found = [answer for answer in findings.answers(view.read(typed(made))) if answer.group.machine == machine]
-    assert {answer.best for answer in found} == {best[machine]}
+    answers = [answer for answer in findings.answers(view.read(typed(made))) if answer.group.machine == machine]
+    assert {answer.best for answer in answers} == {best[machine]}

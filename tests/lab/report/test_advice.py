@@ -18,8 +18,8 @@ def test_the_choices_and_the_line_stand_in_the_report() -> None:
         ],
         "lines": {"shell": "LD_PRELOAD=a cmd", "Dockerfile": "ENV LD_PRELOAD=a"},
     }  # fmt: skip
-    found = [(one.lead, one.text) for one in takeaways.take_home(view.read(typed(raw), "result"))]
-    at = found.index(("Recommendation", "Use a."))
-    assert found[at + 1 : at + 5] == [
+    texts = [(one.lead, one.text) for one in takeaways.take_home(view.read(typed(raw), "result"))]
+    at = texts.index(("Recommendation", "Use a."))
+    assert texts[at + 1 : at + 5] == [
         ("For speed", "a"), ("For memory", "b, less"), ("To paste for b", "LD_PRELOAD=b cmd"), ("To paste", "LD_PRELOAD=a cmd"),
     ]  # fmt: skip

@@ -50,9 +50,9 @@ def test_a_strangers_result_prints_no_control_character(
         clear.cache_clear()
     more = ["--out", str(tmp_path / "report")] if command == ["report"] else []
     run([*(word.format(foreign) for word in command), str(foreign), *more])
-    told = capsys.readouterr()
-    assert told.out or told.err
-    assert not BAD & set(told.out + told.err)
+    printed = capsys.readouterr()
+    assert printed.out or printed.err
+    assert not BAD & set(printed.out + printed.err)
     for file in tmp_path.glob("report/**/*.*"):
         if file.suffix in (".html", ".csv", ".md", ".svg", ".txt"):
             assert not BAD & set(file.read_text()), file
@@ -71,10 +71,10 @@ def test_every_way_of_printing_is_plain(capsys: pytest.CaptureFixture[str]) -> N
         console.out().print(Text(EVIL))
         console.out().print(console.table([EVIL], [[EVIL], [Text(EVIL)]], title=EVIL.replace("[", "")))
         console.print_json({EVIL: [EVIL]})
-    told = capsys.readouterr()
-    assert not BAD & set(told.out + told.err)
-    assert "\ufffd" in told.out and "\ufffd" in told.err
-    assert json.loads("{" + told.out.rpartition("\n{")[2]) == {EVIL: [EVIL]}, "data stays what it is"
+    printed = capsys.readouterr()
+    assert not BAD & set(printed.out + printed.err)
+    assert "\ufffd" in printed.out and "\ufffd" in printed.err
+    assert json.loads("{" + printed.out.rpartition("\n{")[2]) == {EVIL: [EVIL]}, "data stays what it is"
 
 
 def test_our_own_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:

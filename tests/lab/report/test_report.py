@@ -132,7 +132,7 @@ def test_same_input_same_bytes(built: dict[str, dict[str, Path]], name: str, tmp
 @pytest.mark.parametrize("name", MAKERS)
 def test_pictures_stand_alone(built: dict[str, dict[str, Path]], name: str) -> None:
     names = sorted(path.name for path in built[name]["svg"].iterdir())
-    stems = {Path(found).stem for found in names}
+    stems = {Path(file).stem for file in names}
     assert names == sorted(f"{stem}.svg" for stem in stems)
     for stem in stems:
         assert re.fullmatch("[a-z0-9-]+", stem)
@@ -320,11 +320,13 @@ def test_like_warnings_of_many_cells_become_one() -> None:
             f"the interval is {5 + index / 10} % wide; inconclusive; about {index} times as many blocks"
         ]
     result["cells"][30]["warnings"] = ["glibc 2.36 is old; a; b; c; d"]
-    told = warning_list.warnings(view.read(typed(result)))
-    assert len(told) == 3 and told[0].places == ()
-    assert told[1].fact == "the interval is 5.0 to 6.9 % wide" and told[1].step == "about 0 to 19 times as many blocks"
-    assert len(told[1].places) == 20
-    assert (told[2].fact, told[2].consequence, told[2].step) == ("glibc 2.36 is old", "a; b; c", "d")
+    merged = warning_list.warnings(view.read(typed(result)))
+    assert len(merged) == 3 and merged[0].places == ()
+    assert (
+        merged[1].fact == "the interval is 5.0 to 6.9 % wide" and merged[1].step == "about 0 to 19 times as many blocks"
+    )
+    assert len(merged[1].places) == 20
+    assert (merged[2].fact, merged[2].consequence, merged[2].step) == ("glibc 2.36 is old", "a; b; c", "d")
 
 
 def test_one_interrupted_run_does_not_squeeze_the_figure(tmp_path: Path) -> None:
@@ -425,8 +427,11 @@ def test_the_noise_of_the_machine_is_the_same_in_terminal_report_and_doctor() ->
         if cell["copy"]:
             cell["ratio_to_baseline"] |= {"estimate": 1.0, "low": 0.9, "high": 1.05}
     study = view.read(typed(result))
-    told = threats._noise(study)[0][1]
-    assert told.replace("\u00a0", " ") == f"two copies of {study.baseline} agree within {verdicts.percent(1 / 0.9 - 1)}"
+    sentence = threats._noise(study)[0][1]
+    assert (
+        sentence.replace("\u00a0", " ")
+        == f"two copies of {study.baseline} agree within {verdicts.percent(1 / 0.9 - 1)}"
+    )
     fit = findings.fitness(study)
     assert fit is not None and "above 11.1\u00a0%" in takeaways.fitness_sentence(study, fit)
 

@@ -167,10 +167,10 @@ def test_every_kind_of_figure_of_a_study_is_there(driver: Any, pages: dict[str, 
         )
         assert sizes and min(sizes) > 60, anchor
     # Every figure has its values as text, too: in a table of its section, in the numbers, or in its description.
-    told = driver.execute_script(
+    lengths = driver.execute_script(
         "return [...document.querySelectorAll('figure svg desc')].map(e => e.textContent.length)"
     )
-    assert min(told) > 20
+    assert min(lengths) > 20
 
 
 BARS = """
@@ -279,10 +279,10 @@ def test_without_scripts_nothing_is_lost(driver: Any, pages: dict[str, Path]) ->
     try:
         show(driver, pages["tour"], width=1400, unfold=False)
         links = driver.execute_cdp_cmd("DOM.getDocument", {"depth": 0})["root"]["nodeId"]
-        found = driver.execute_cdp_cmd(
+        ratings = driver.execute_cdp_cmd(
             "DOM.querySelectorAll", {"nodeId": links, "selector": ".heat a[href='#throughput']"}
         )
-        assert len(found["nodeIds"]) == 66
+        assert len(ratings["nodeIds"]) == 66
         switch = driver.execute_cdp_cmd("DOM.querySelectorAll", {"nodeId": links, "selector": "button"})
         assert switch["nodeIds"] == [], "no control that would do nothing"
     finally:

@@ -89,6 +89,6 @@ def test_command_takes_the_newest_result(
         commands.report()
     (folder / "result.json").write_text(json.dumps(synthetic_results.ad_hoc()))
     assert commands.report(json=True)["html"] == folder.resolve() / "report.html"
-    told = json.loads(capsys.readouterr().out)
-    assert Path(told["report"]["csv"]).is_file()
+    document = json.loads(capsys.readouterr().out)
+    assert Path(document["report"]["csv"]).is_file()
     assert commands.report(folder, tmp_path / "elsewhere")["md"] == tmp_path / "elsewhere" / "report.md"

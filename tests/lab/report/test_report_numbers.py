@@ -41,17 +41,17 @@ class Tables(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, list[list[str]]]] = []
+        self.captioned: list[tuple[str, list[list[str]]]] = []
         self.links: list[dict[str, str | None]] = []
         self.inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
-            self.found.append(("", []))
+            self.captioned.append(("", []))
         elif tag == "tr":
-            self.found[-1][1].append([])
+            self.captioned[-1][1].append([])
         elif tag in ("th", "td"):
-            self.found[-1][1][-1].append("")
+            self.captioned[-1][1][-1].append("")
             self.inside = tag
         elif tag == "caption":
             self.inside = tag
@@ -64,12 +64,12 @@ class Tables(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.inside == "caption":
-            self.found[-1] = (self.found[-1][0] + data, self.found[-1][1])
+            self.captioned[-1] = (self.captioned[-1][0] + data, self.captioned[-1][1])
         elif self.inside:
-            self.found[-1][1][-1][-1] += data
+            self.captioned[-1][1][-1][-1] += data
 
     def one(self, caption: str) -> list[list[str]]:
-        (rows,) = [rows for name, rows in self.found if name == caption]
+        (rows,) = [rows for name, rows in self.captioned if name == caption]
         return [[text.strip() for text in row] for row in rows]
 
 
@@ -138,9 +138,9 @@ def test_chance_turns_a_difference_into_none() -> None:
 
 def test_colour_follows_what_is_good() -> None:
     study = view.read(typed(synthetic_results.bench()))  # less time is better
-    found = heat.build(study)
-    assert found is not None
-    slower = found.rows[0].squares[5]
+    heat_map = heat.build(study)
+    assert heat_map is not None
+    slower = heat_map.rows[0].squares[5]
     assert slower is not None and float(slower.figure) > 1.1
     assert palette.luminance(slower.ground) < palette.luminance(palette.LEVEL)
     assert int(slower.ground[1:3], 16) > int(slower.ground[5:7], 16), "orange, not blue"
@@ -180,7 +180,7 @@ def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables
     paper = tables.one("Figure 3 in the paper")
     wanted = result["paper_figures"][0]["paper"]["rows"]
     assert [[number(text) for text in row] for row in paper[1:]] == wanted
-    ours = next(rows for caption, rows in tables.found if caption == "Measured here")
+    ours = next(rows for caption, rows in tables.captioned if caption == "Measured here")
     assert ours[1] == ["16", "8.71 [8.60, 8.80]", "11.00 [10.90, 11.20]"]
 
 
@@ -191,12 +191,12 @@ def test_claims_that_follow_from_others_are_told_and_not_counted() -> None:
         again,
         {**result["claims"][2], "id": "C05", "verdict": "not asked", "reason": "group x did not run"},
     ]
-    found = ledger.claims(view.read(typed(result)))
-    assert ledger.tally(found) == (
+    claims = ledger.claims(view.read(typed(result)))
+    assert ledger.tally(claims) == (
         "Of 4 claims 1 reproduced, 1 contradicted, 1 undecided and 1 not asked. 1 more follows from these."
     )
-    assert "follows from C01, and is not counted again" in found[3].notes and found[4].mark == "–"
-    assert ledger.tally([*found, found[3]]).endswith("2 more follow from these.")
+    assert "follows from C01, and is not counted again" in claims[3].notes and claims[4].mark == "–"
+    assert ledger.tally([*claims, claims[3]]).endswith("2 more follow from these.")
 
 
 @pytest.mark.parametrize(
@@ -249,18 +249,18 @@ def test_memory_and_counters(result: dict[str, Any], tables: Tables) -> None:
         peak = cell["memory"]["peak_pss_bytes"] / 2**20
         assert row[2] == f"{peak:.1f} MiB"
     (rows,) = [
-        rows for caption, rows in tables.found if caption == "Counters per operation: threadtest, 16\u00a0B blocks"
+        rows for caption, rows in tables.captioned if caption == "Counters per operation: threadtest, 16\u00a0B blocks"
     ]
     assert [row[2] for row in rows[1::2]] == [f"{812.4 + 31 * place:.0f}" for place in range(6)]
 
 
 def test_courses_are_made_of_all_levels(result: dict[str, Any]) -> None:
     study = view.read(typed(result))
-    found = ribbons.courses(study)
-    assert [(course.factor, course.levels) for course in found] == [
+    courses = ribbons.courses(study)
+    assert [(course.factor, course.levels) for course in courses] == [
         ("threads", (1, 2, 4, 8)), ("threads", (1, 2, 4, 8)), ("threads", (1, 2, 4, 8)), ("size", tuple(synthetic_study.SIZES)),
     ]  # fmt: skip
-    drawing = ribbons.draw(study, found[3], "x")
+    drawing = ribbons.draw(study, courses[3], "x")
     assert drawing is not None
     assert drawing.body.count("<circle") == 72 and drawing.body.count('opacity="0.26"') == 6
     # Two levels are a comparison, not a course.
@@ -282,8 +282,8 @@ def test_an_axis_puts_values_where_they_belong() -> None:
 
 def test_retries_are_shares_of_commits() -> None:
     cell = view.read(typed(synthetic_results.tour())).cells[0]
-    found = retries.shares(msgspec.structs.replace(cell, aborts_per_commit=Histogram([0, 1, 2], [90, 9, 1])))
-    assert found == [(1, 0.1), (2, 0.01)]
+    shares = retries.shares(msgspec.structs.replace(cell, aborts_per_commit=Histogram([0, 1, 2], [90, 9, 1])))
+    assert shares == [(1, 0.1), (2, 0.01)]
     assert retries.shares(cell) == []
 
 

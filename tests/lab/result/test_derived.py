@@ -54,22 +54,22 @@ def test_rank_sum_bound_equals_published_tables(m: int, n: int, k: int) -> None:
     st.lists(st.floats(-10, 10), min_size=4, max_size=12, unique=True),
 )
 def test_the_shift_has_the_probability_of_mann_and_whitney(a: list[float], b: list[float]) -> None:
-    found = shift.shift(a, b)
+    interval = shift.shift(a, b)
     differences = np.subtract.outer(b, a)
     if (differences == 0).any():
         return
-    assert found.p == pytest.approx(float(stats.mannwhitneyu(a, b, method="exact").pvalue), rel=1e-9)
-    assert found.low is not None and found.high is not None and found.p is not None
-    assert (found.low > 0 or found.high < 0) == (found.p <= 0.05 * (1 + 1e-9))
-    assert found.estimate == pytest.approx(float(np.median(differences)))
+    assert interval.p == pytest.approx(float(stats.mannwhitneyu(a, b, method="exact").pvalue), rel=1e-9)
+    assert interval.low is not None and interval.high is not None and interval.p is not None
+    assert (interval.low > 0 or interval.high < 0) == (interval.p <= 0.05 * (1 + 1e-9))
+    assert interval.estimate == pytest.approx(float(np.median(differences)))
 
 
 def test_a_textbook_shift() -> None:
     # Hollander and Wolfe, example 4.1: permeability of placental membranes; p of one side 0.1272 for W = 30.
     term, early = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46], [1.15, 0.88, 0.90, 0.74, 1.21]
-    found = shift.shift(term, early)
-    assert found.p == pytest.approx(2 * 0.1272, abs=1e-3)
-    assert found.estimate == pytest.approx(-0.305, abs=1e-6)
+    interval = shift.shift(term, early)
+    assert interval.p == pytest.approx(2 * 0.1272, abs=1e-3)
+    assert interval.estimate == pytest.approx(-0.305, abs=1e-6)
 
 
 def test_a_ratio_of_samples_that_cannot_be_is_refused() -> None:
@@ -83,10 +83,10 @@ def test_a_ratio_of_samples_that_cannot_be_is_refused() -> None:
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=12))
 def test_centres_equal_the_estimate_of_each_draw(differences: list[float]) -> None:
     drawn = bootstrap.draws(len(differences))[:, :40]
-    found = bootstrap.centres(differences, drawn)
+    centres = bootstrap.centres(differences, drawn)
     for k in range(drawn.shape[1]):
         again = np.repeat(differences, drawn[:, k])
-        assert found[k] == pytest.approx(intervals.hodges_lehmann(again).estimate, abs=1e-12)
+        assert centres[k] == pytest.approx(intervals.hodges_lehmann(again).estimate, abs=1e-12)
 
 
 def test_draws_take_each_block_as_often_as_chance_would() -> None:
@@ -100,25 +100,25 @@ def test_draws_take_each_block_as_often_as_chance_would() -> None:
 
 def test_expanded_percentiles_give_students_interval_of_a_mean() -> None:
     values = np.random.default_rng(3).normal(5, 1, 12)
-    found = bootstrap.percentiles(float(values.mean()), values @ bootstrap.draws(12) / 12, 12)
+    interval = bootstrap.percentiles(float(values.mean()), values @ bootstrap.draws(12) / 12, 12)
     half = float(stats.t.ppf(0.975, 11)) * values.std(ddof=1) / math.sqrt(12)
-    assert found.low is not None and found.high is not None
-    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.05)
+    assert interval.low is not None and interval.high is not None
+    assert (interval.high - interval.low) / 2 == pytest.approx(half, rel=0.05)
 
 
 def test_the_ratio_of_rates_is_that_of_pooled_counts() -> None:
-    found = bootstrap.ratio_of_rates(([3.0] * 8, [100.0] * 8), ([4.0] * 8, [400.0] * 8))
-    assert found is not None and found.estimate == pytest.approx(3)
-    assert found.low == pytest.approx(3) and found.high == pytest.approx(3)
+    interval = bootstrap.ratio_of_rates(([3.0] * 8, [100.0] * 8), ([4.0] * 8, [400.0] * 8))
+    assert interval is not None and interval.estimate == pytest.approx(3)
+    assert interval.low == pytest.approx(3) and interval.high == pytest.approx(3)
     assert bootstrap.ratio_of_rates(([1.0], [1.0]), ([0.0], [1.0])) is None
     with pytest.raises(ValueError):
         bootstrap.ratio_of_rates(([1.0], [1.0]), ([1.0, 2.0], [1.0, 2.0]))
 
 
 def test_a_geometric_mean_of_equal_ratios_is_that_ratio() -> None:
-    found = intervals.geometric_mean(np.log([[1.1] * 8, [1.21] * 8]))
-    assert found.estimate == pytest.approx(1.1**1.5)
-    assert found.n == 8
+    interval = intervals.geometric_mean(np.log([[1.1] * 8, [1.21] * 8]))
+    assert interval.estimate == pytest.approx(1.1**1.5)
+    assert interval.n == 8
 
 
 def test_a_verdict_needs_the_adjusted_probability_too() -> None:

@@ -41,11 +41,11 @@ def test_a_quarter_of_the_blocks_decides(tmp_path: Path, monkeypatch: pytest.Mon
         parts = [cell["metrics"][name]["values"] for name in ("user_s", "system_s")]
         assert own == pytest.approx([a + b for a, b in zip(*parts, strict=True)])
     expected = intervals.paired_ratio(*times)
-    found = fast["processor_ratio"]
-    assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
+    ratio = fast["processor_ratio"]
+    assert (ratio["estimate"], ratio["low"], ratio["high"]) == pytest.approx(
         (expected.estimate, expected.low, expected.high)
     )
-    assert found["verdict"] == "better" and found["q"] == found["p"]
+    assert ratio["verdict"] == "better" and ratio["q"] == ratio["p"]
     assert plain["processor_ratio"] is None
     assert result["recommendation"]["by"] == "processor_s" and result["recommendation"]["allocator"] == "fast"
     campaign = data.load(tmp_path / "o")

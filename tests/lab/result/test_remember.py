@@ -31,15 +31,15 @@ CELLS = [
 ]  # fmt: skip
 
 
-def said_of(headlines: list[dict[str, Any]], cells: list[dict[str, Any]], units: dict[str, dict[str, str]]) -> str:
+def sentence_of(headlines: list[dict[str, Any]], cells: list[dict[str, Any]], units: dict[str, dict[str, str]]) -> str:
     made = typed({"headlines": headlines, "cells": cells})
     return remember.text(made.headlines, made.cells, units)
 
 
 def test_how_much_why_and_what_mends_it() -> None:
     units = {"intset": {"structure=list": "sorted list"}}
-    said = said_of([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, units)
-    assert said == (
+    sentence = sentence_of([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, units)
+    assert sentence == (
         "The choice of the allocator alone makes the same program up to 1.30 times as fast, and up to 50.0 % of the aborts come "
         "only from where blocks lie; shadow records leave none, loam leaves at most 0.4 % without them. "
         "Largest difference: intset, sorted list, x against y [1.28, 1.32]. Most aborts by placement: jemalloc."
@@ -48,17 +48,17 @@ def test_how_much_why_and_what_mends_it() -> None:
 
 def test_what_is_not_shown_is_not_said() -> None:
     level = [headline("intset", 1.3, "inconclusive"), headline("other", 1.0, "equivalent")]
-    assert said_of(level, [], {}) == "In none of 2 cases was a difference in speed shown."
+    assert sentence_of(level, [], {}) == "In none of 2 cases was a difference in speed shown."
     bad = [cell("a", "table", 1000, 500), cell("b", "table", 1000, 400), cell("a", "shadow", 1000, 450)]
-    assert said_of(level, bad, {}).endswith("only from where blocks lie. Most aborts by placement: a.")
-    assert said_of([headline("intset", 1.3)], CELLS, {}) == "", "one case says it all by itself"
+    assert sentence_of(level, bad, {}).endswith("only from where blocks lie. Most aborts by placement: a.")
+    assert sentence_of([headline("intset", 1.3)], CELLS, {}) == "", "one case says it all by itself"
 
 
 def test_a_wide_interval_is_told() -> None:
-    assert "[1.28, 1.32], roughly." in said_of([headline("a", 1.3, rough=True), headline("b", 1.1)], [], {})
+    assert "[1.28, 1.32], roughly." in sentence_of([headline("a", 1.3, rough=True), headline("b", 1.1)], [], {})
 
 
 def test_a_parameter_is_called_as_its_workload_says() -> None:
     lines = [{**headline("a", 1.3), "parameters": {"size": 16}}, headline("b", 1.1)]
-    assert "a, 16\u00a0B blocks, x" in said_of(lines, [], {"a": {"size": "B", "size=*": "{}\u00a0B blocks"}})
-    assert "a, size\u00a0=\u00a016, x" in said_of(lines, [], {"a": {"size": "1"}})
+    assert "a, 16\u00a0B blocks, x" in sentence_of(lines, [], {"a": {"size": "B", "size=*": "{}\u00a0B blocks"}})
+    assert "a, size\u00a0=\u00a016, x" in sentence_of(lines, [], {"a": {"size": "1"}})

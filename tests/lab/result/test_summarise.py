@@ -67,9 +67,9 @@ def test_counts_are_pooled_and_causes_come_from_the_blame_run(result: dict[str, 
 
 
 def test_contrasts_pair_levels_within_blocks(result: dict[str, Any]) -> None:
-    found = {(c["allocator"], c["parameters"]["structure"]): c for c in result["contrasts"]}
-    assert len(found) == len(result["contrasts"]) == result["multiplicity"]["contrasts"]["size"] == 6
-    for contrast in found.values():
+    contrasts = {(c["allocator"], c["parameters"]["structure"]): c for c in result["contrasts"]}
+    assert len(contrasts) == len(result["contrasts"]) == result["multiplicity"]["contrasts"]["size"] == 6
+    for contrast in contrasts.values():
         assert contrast["what"] == "shadow against table"
         assert contrast["p"] <= contrast["q"] < 0.05
         assert contrast["low"] - 0.01 <= 1.1 <= contrast["high"] + 0.01
@@ -178,17 +178,17 @@ def test_allocators_that_measure_exactly_alike_are_compared_too(tmp_path: Path) 
     assert headline["ratio"] == {"estimate": 1.0, "low": 1.0, "high": 1.0} and headline["verdict"] == "equivalent"
 
 
-@pytest.mark.parametrize(("cpu_s", "cores", "told"), [("0.2", 4, False), ("0.15", 4, True), ("0.15", 1, False)])
-def test_starved_threads_are_told(tmp_path: Path, cpu_s: str, cores: int, told: bool) -> None:
+@pytest.mark.parametrize(("cpu_s", "cores", "warned"), [("0.2", 4, False), ("0.15", 4, True), ("0.15", 1, False)])
+def test_starved_threads_are_told(tmp_path: Path, cpu_s: str, cores: int, warned: bool) -> None:
     """Two threads, 0.1 s: 0.15 s of CPU time is a quarter too little, unless the machine has fewer cores than threads."""
     instruments = FakeInstruments(cores=cores, variables={"FAKE_CPU_S": cpu_s})
     _, result = measure(study(threads=[2], blocks=6), tmp_path, instruments, oversubscribe=True)
     warnings = [
         warning for cell in result["cells"] for warning in cell["warnings"] if "off the CPU for 25.0 %" in warning
     ]
-    assert len(warnings) == (len(result["cells"]) if told else 0)
+    assert len(warnings) == (len(result["cells"]) if warned else 0)
     assert (
-        any("stop other programs" in warning and "cells threads" in warning for warning in result["warnings"]) == told
+        any("stop other programs" in warning and "cells threads" in warning for warning in result["warnings"]) == warned
     )
 
 

@@ -47,9 +47,9 @@ HEADERS_SHARE = 5
 
 
 def libdir(prefix: Path) -> Path:
-    found = [path.parent for path in prefix.rglob("libloam-tm.a")]
-    assert len(found) == 1, found
-    return found[0]
+    folders = [path.parent for path in prefix.rglob("libloam-tm.a")]
+    assert len(folders) == 1, folders
+    return folders[0]
 
 
 def pkg_config(prefix: Path) -> dict[str, str]:
@@ -93,8 +93,8 @@ def test_c_examples_build_with_pkg_config_and_run_under_every_algorithm(
     for name in names:
         if name == "sequential":  # the examples start threads
             continue
-        said = run(*make, "check", f"ALGORITHM={name}", cwd=source, **pkg_config(prefix))
-        assert said.count(f"{name}: ") == len(PROGRAMS), said
+        output = run(*make, "check", f"ALGORITHM={name}", cwd=source, **pkg_config(prefix))
+        assert output.count(f"{name}: ") == len(PROGRAMS), output
 
 
 @pytest.mark.parametrize("kind", ["shared", "static"])
@@ -106,8 +106,8 @@ def test_c_examples_with_inline_accesses_run_under_their_algorithm_alone(
     shutil.copytree(ROOT / "examples/pkg-config-c", source)
     make = ("make", f"INLINE={algorithm}", "CFLAGS=-O2 -std=c11 -Wall -Wextra -Wpedantic -Werror",
             *(["STATIC=1"] if kind == "static" else []))  # fmt: skip
-    said = run(*make, "check", cwd=source, **pkg_config(prefix))
-    assert said.count(f"{algorithm}: ") == len(PROGRAMS), said
+    output = run(*make, "check", cwd=source, **pkg_config(prefix))
+    assert output.count(f"{algorithm}: ") == len(PROGRAMS), output
     if kind == "shared":  # what the inline accesses look at
         looked_at = "norec_sequence" if algorithm == "norec" else "_ZN4loam2tm6sharedE"
         assert looked_at in run("nm", "--dynamic", source / "bank")
@@ -130,9 +130,9 @@ def test_the_archive_has_a_package_of_its_own(
         "int main(void) { loam_atomically(add, NULL, 0); return x == 1 ? 0 : 1; }\n"
     )
     for options in (["--cflags", "--libs"], ["--cflags", "--libs", "--static"]):
-        told = shlex.split(run("pkg-config", *options, "loam-tm-static", **pkg_config(prefix)))
+        flags_of_package = shlex.split(run("pkg-config", *options, "loam-tm-static", **pkg_config(prefix)))
         compiler = ["cc"] if language == "c" else ["c++", "-std=c++20", "-x", "c++"]
-        run(*compiler, program, "-x", "none", *flags, *told, "-o", tmp_path / "count")
+        run(*compiler, program, "-x", "none", *flags, *flags_of_package, "-o", tmp_path / "count")
         run(tmp_path / "count")
         assert "libloam-tm.so" not in run("readelf", "--dynamic", tmp_path / "count")
 
@@ -161,8 +161,8 @@ def test_the_example_of_malloc_builds_with_cmake_and_is_served_by_it(prefix: Pat
     run("cmake", "--build", tmp_path / "build")
     run("ctest", "--test-dir", tmp_path / "build", "--output-on-failure")
     assert "libloam-malloc.so" in run("readelf", "--dynamic", tmp_path / "build/holdings")
-    said = run(tmp_path / "build/holdings", LOAM_MALLOC_HARDENED="1")
-    assert "10000 blocks of 1000 bytes took" in said and ", hardened\n" in said
+    output = run(tmp_path / "build/holdings", LOAM_MALLOC_HARDENED="1")
+    assert "10000 blocks of 1000 bytes took" in output and ", hardened\n" in output
 
 
 def test_the_example_of_the_managed_heap_builds_with_cmake_and_runs(prefix: Path, tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_the_example_of_the_managed_heap_builds_with_cmake_and_runs(prefix: Path
     run("cmake", "-S", source, "-B", tmp_path / "build", *flags)
     run("cmake", "--build", tmp_path / "build")
     assert run(tmp_path / "build/people").startswith("1000 people, ")
-    told = shlex.split(run("pkg-config", "--cflags", "--libs", "loam-gc", **pkg_config(prefix)))
-    run("c++", "-std=c++20", source / "people.cpp", *told, "-o", tmp_path / "people")
+    flags_of_package = shlex.split(run("pkg-config", "--cflags", "--libs", "loam-gc", **pkg_config(prefix)))
+    run("c++", "-std=c++20", source / "people.cpp", *flags_of_package, "-o", tmp_path / "people")
     assert run(tmp_path / "people").startswith("1000 people, ")
 
 
@@ -198,8 +198,8 @@ def test_the_c_example_of_delegation_builds_with_pkg_config_and_runs_under_every
     schemes = sorted(file.stem.replace("_", "-") for file in (ROOT / "runtime/delegation/schemes").glob("*.hpp"))
     assert "server" in schemes
     for name in schemes:
-        said = run(*make, "check", f"SCHEME={name}", cwd=source, **pkg_config(prefix))
-        assert f"{name}: 15000 transfers, 800 in all accounts" in said
+        output = run(*make, "check", f"SCHEME={name}", cwd=source, **pkg_config(prefix))
+        assert f"{name}: 15000 transfers, 800 in all accounts" in output
     done = subprocess.run([source / "accounts", "cc"], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.startswith("accounts: scheme=cc: there is no such one; there are cc-synch")
@@ -298,7 +298,7 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
     headers = sorted((prefix / "include").rglob("*.h*"))
     assert {"tm.h", "tm.hpp"} < {header.name for header in headers}
     assert all(header.is_relative_to(prefix / "include/loam") for header in headers), "nothing but loam/ is added"
-    said = {}
+    messages = {}
     # The public ones, and one in so many of those behind them; another lot with each change of the runtime.
     public = [header for header in headers if header.parent == prefix / "include/loam"]
     behind = [str(header) for header in headers if header not in public]
@@ -314,24 +314,24 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
             "tm_records.h",
         }:  # parts of tm.h, below with what asks for them
             continue
-        said[header.name] = compile_alone(prefix, header, ["g++", "-std=c++20", *warnings, ".cpp"], tmp_path)
+        messages[header.name] = compile_alone(prefix, header, ["g++", "-std=c++20", *warnings, ".cpp"], tmp_path)
     for name in ("tm.h", "malloc.h", "delegation.h"):
         for standard in ("-std=c11", "-std=gnu17"):
-            said[f"{name} {standard}"] = compile_alone(
+            messages[f"{name} {standard}"] = compile_alone(
                 prefix, prefix / "include/loam" / name, ["gcc", standard, *warnings, "-Wconversion", ".c"], tmp_path
             )
     for algorithm in INLINE:
         for language in (["gcc", "-std=c11", ".c"], ["gcc", "-std=gnu17", ".c"], ["g++", "-std=c++20", ".cpp"]):
             inline = [language[0], f"-DLOAM_TM_ALGORITHM={algorithm}", language[1], *warnings, language[2]]
-            said[f"tm.h {algorithm} {language[1]}"] = compile_alone(
+            messages[f"tm.h {algorithm} {language[1]}"] = compile_alone(
                 prefix, prefix / "include/loam/tm.h", inline, tmp_path
             )
     for name in ("tm.h", "tm.hpp", "malloc.h", "delegation.h"):
         header = prefix / "include/loam" / name
-        said[f"{name} strict"] = compile_alone(
+        messages[f"{name} strict"] = compile_alone(
             prefix, header, ["g++", "-std=c++20", *warnings, "-Wshadow", ".cpp"], tmp_path
         )
-    assert {name: text for name, text in said.items() if text} == {}
+    assert {name: text for name, text in messages.items() if text} == {}
 
 
 @pytest.mark.parametrize("name", ["tm", "gc", "delegation"])
@@ -343,9 +343,9 @@ def test_an_older_standard_or_a_program_without_exceptions_gets_one_clear_error(
         (["-std=c++17"], "C++20: compile with -std=c++20 or later"),
         (["-std=c++20", "-fno-exceptions"], "exceptions: compile without -fno-exceptions"),
     ):
-        said = compile_alone(prefix, header, ["g++", *flags, ".cpp"], tmp_path)
-        errors = [line for line in said.splitlines() if "error:" in line]
-        assert len(errors) == 1 and f"loam/{name}.hpp needs {needs}" in errors[0], said
+        output = compile_alone(prefix, header, ["g++", *flags, ".cpp"], tmp_path)
+        errors = [line for line in output.splitlines() if "error:" in line]
+        assert len(errors) == 1 and f"loam/{name}.hpp needs {needs}" in errors[0], output
 
 
 @pytest.mark.parametrize("flags", [["-static-pie"], ["-static"], ["-no-pie"]])

@@ -60,12 +60,14 @@ def written(file: Path, program: Path, *, function: str = "listed", of: Path | N
     """A file whose sites are all addresses of a function. of: the program as it was"""
     symbols = subprocess.run(["nm", "--print-size", of or program], capture_output=True, text=True, check=True).stdout
     start, size = next(line.split()[:2] for line in symbols.splitlines() if line.endswith(f" {function}"))
-    found = [sites.Site(((str(program), int(start, 16) + at),), f"in {function}") for at in range(1, int(size, 16) + 1)]
-    file.write_text(sites.text(str(program), found))
+    of_function = [
+        sites.Site(((str(program), int(start, 16) + at),), f"in {function}") for at in range(1, int(size, 16) + 1)
+    ]
+    file.write_text(sites.text(str(program), of_function))
     return file
 
 
-def told(library: Path, file: Path | str, command: Sequence[Path | str], *front: Path) -> tuple[str, str]:
+def streams_of(library: Path, file: Path | str, command: Sequence[Path | str], *front: Path) -> tuple[str, str]:
     """What a run says on both streams."""
     preload = " ".join(str(one) for one in (*front, library))
     environment = {**os.environ, "LD_PRELOAD": preload, sites.VARIABLE: str(file)}
@@ -75,7 +77,7 @@ def told(library: Path, file: Path | str, command: Sequence[Path | str], *front:
 
 def test_blocks_of_the_listed_function_alone_lie_apart(library: Path, program: Path, tmp_path: Path) -> None:
     file = written(tmp_path / "sites", program)
-    out, err = told(library, file, [program])
+    out, err = streams_of(library, file, [program])
     assert out == "128 16\n"
     sited = file.read_text().count("\nsite ")
     assert err.startswith(f"loam malloc: LOAM_MALLOC_APART: {sited - 1} of {sited} sites were never reached:\n")
@@ -83,7 +85,7 @@ def test_blocks_of_the_listed_function_alone_lie_apart(library: Path, program: P
 
 def test_a_library_in_front_does_not_hide_who_called(library: Path, program: Path, tmp_path: Path) -> None:
     front = compile_library(tmp_path, "libfront.so", FRONT)
-    out, _ = told(library, written(tmp_path / "sites", program), [program], front)
+    out, _ = streams_of(library, written(tmp_path / "sites", program), [program], front)
     assert out == "128 16\n"
 
 
@@ -93,16 +95,16 @@ def test_sites_that_are_never_reached_are_named(library: Path, program: Path, tm
     never = (
         f"loam malloc: LOAM_MALLOC_APART: 1 of 1 sites were never reached:\n  site 0+11 # made at a.c:3 in {program}\n"
     )
-    assert told(library, file, [program]) == ("16 16\n", never)
+    assert streams_of(library, file, [program]) == ("16 16\n", never)
     # Once: not by a child that was forked. And not by another program that a script of this one might start.
-    assert told(library, file, [program, "f"])[1] == never
-    assert told(library, file, ["true"])[1] == ""
+    assert streams_of(library, file, [program, "f"])[1] == never
+    assert streams_of(library, file, ["true"])[1] == ""
 
 
 def test_a_library_that_was_never_loaded_is_named(library: Path, program: Path, tmp_path: Path) -> None:
     file = tmp_path / "sites"
     file.write_text(f"loam-apart 1\nprogram {program}\nmodule build-id 5f0c /lib/none.so\nsite 0+11\n")
-    assert told(library, file, [program])[1].endswith("  site 0+11 in /lib/none.so, which was never loaded\n")
+    assert streams_of(library, file, [program])[1].endswith("  site 0+11 in /lib/none.so, which was never loaded\n")
 
 
 @pytest.mark.parametrize("id_", ["sha1", "none"])
@@ -110,10 +112,10 @@ def test_sites_of_another_build_are_refused(library: Path, tmp_path: Path, id_: 
     program = compile_c(tmp_path, "program", PROGRAM, f"-Wl,--build-id={id_}")
     file = written(tmp_path / "sites", program)
     assert ("build-id" if id_ == "sha1" else "module file") in file.read_text()
-    assert told(library, file, [program])[0] == "128 16\n"
+    assert streams_of(library, file, [program])[0] == "128 16\n"
     # The same code at the same addresses, and yet another build.
     compile_c(tmp_path, "program", PROGRAM + 'const char more[] = "more";\n', f"-Wl,--build-id={id_}")
-    out, err = told(library, file, [program])
+    out, err = streams_of(library, file, [program])
     assert out == "16 16\n"
     assert err == (
         f"loam malloc: LOAM_MALLOC_APART: {program} is another build than the one whose sites the file has: they are not "
@@ -133,7 +135,7 @@ def test_a_wrong_file_is_named(library: Path, program: Path, tmp_path: Path, con
     file = tmp_path / "sites"
     if content is not None:
         file.write_text(content)
-    assert told(library, file, [program]) == (
+    assert streams_of(library, file, [program]) == (
         "16 16\n", f"loam malloc: LOAM_MALLOC_APART={file}: {why}; no block is apart\n"
     )  # fmt: skip
 

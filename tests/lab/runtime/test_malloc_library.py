@@ -34,12 +34,12 @@ def library() -> Path:
     return Path(build.ensure_built(["malloc"])["libraries"]["malloc"])
 
 
-def told(*command: str | Path) -> str:
+def output_of(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_it_shows_the_interface_and_nothing_else(library: Path) -> None:
-    listed = told("nm", "--dynamic", "--defined-only", library)
+    listed = output_of("nm", "--dynamic", "--defined-only", library)
     shown = {line.split()[2] for line in listed.splitlines()}
     probed = (paths.root() / "lab/probe/probe.c").read_text()
     table = probed[probed.index("kSymbols[] = {") : probed.index("};")]
@@ -47,9 +47,9 @@ def test_it_shows_the_interface_and_nothing_else(library: Path) -> None:
 
 
 def test_it_needs_libc_alone(library: Path) -> None:
-    assert re.findall(r"NEEDED.*\[(.*)\]", told("readelf", "--dynamic", "--wide", library)) == ["libc.so.6"]
+    assert re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "--dynamic", "--wide", library)) == ["libc.so.6"]
     strong, weak = set(), set()
-    for line in told("nm", "--dynamic", "--undefined-only", library).splitlines():
+    for line in output_of("nm", "--dynamic", "--undefined-only", library).splitlines():
         kind, symbol = line.split()
         (weak if kind in "wv" else strong).add(symbol)
     assert all("@GLIBC_" in symbol for symbol in strong), strong
@@ -58,25 +58,25 @@ def test_it_needs_libc_alone(library: Path) -> None:
 
 def test_nothing_is_initialised_by_code_but_in_two_constructors(library: Path) -> None:
     sizes = dict(
-        re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", told("readelf", "--dynamic", "--wide", library))
+        re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "--dynamic", "--wide", library))
     )
     entries = {name: int(size) // 8 for name, size in sizes.items()}
     # Each with one of the compiler's start files; the second constructor registers the barrier (machine_barrier.cpp).
     assert entries == {"INIT_ARRAYSZ": 3, "FINI_ARRAYSZ": 2}
-    assert "_GLOBAL__sub_I" not in told("nm", library)
+    assert "_GLOBAL__sub_I" not in output_of("nm", library)
 
 
 def test_it_cannot_be_unloaded_and_binds_at_once(library: Path) -> None:
-    flags = told("readelf", "--dynamic", "--wide", library)
+    flags = output_of("readelf", "--dynamic", "--wide", library)
     assert "NODELETE" in flags and "BIND_NOW" in flags and "STATIC_TLS" in flags
 
 
 def test_its_thread_local_storage_is_small_enough_for_dlopen(library: Path) -> None:
     # The dynamic linker keeps a little room for initial-exec variables of objects that are loaded later.
-    found = re.search(
-        r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)", told("readelf", "--segments", "--wide", library), re.M
+    match = re.search(
+        r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)", output_of("readelf", "--segments", "--wide", library), re.M
     )
-    assert found is None or int(found[1], 16) <= 256
+    assert match is None or int(match[1], 16) <= 256
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="places are pinned for x86-64")
@@ -84,7 +84,7 @@ def test_hot_entry_points_have_fixed_places_in_their_lines(library: Path) -> Non
     places = {
         name: int(address, 16) % 64
         for address, _, name in (
-            line.split() for line in told("nm", "--dynamic", "--defined-only", library).splitlines()
+            line.split() for line in output_of("nm", "--dynamic", "--defined-only", library).splitlines()
         )
     }
     assert {name: places[name] for name in ("malloc", "_Znwm", "free", "_ZdlPv", "_ZdlPvm")} == {

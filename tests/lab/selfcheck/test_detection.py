@@ -94,8 +94,8 @@ def test_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         clock[0] += 50
         return good(planted, blocks, number)
 
-    found = detection.run(tmp_path / "outcomes.jsonl", minutes=2, studies=99, one=one)
-    assert len({(o.blocks, o.study) for o in found}) == 2, "a third study would end after 150 s"
+    trials = detection.run(tmp_path / "outcomes.jsonl", minutes=2, studies=99, one=one)
+    assert len({(o.blocks, o.study) for o in trials}) == 2, "a third study would end after 150 s"
 
 
 def test_the_exit_status_tells_reached_missed_and_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,15 +112,15 @@ def test_the_exit_status_tells_reached_missed_and_unknown(tmp_path: Path, capsys
 
 def test_outcomes_come_from_results(tmp_path: Path) -> None:
     _, result = measure(study(blocks=6, parameters={"spread": 5}), tmp_path)
-    found = detection.outcomes_of(typed(result), 5, 6, 7)
-    assert [(o.planted, o.blocks, o.study) for o in found] == [(0, 6, 7), (5, 6, 7)]
-    assert found[1].ratio == pytest.approx(1.3, rel=0.02) and found[1].verdict == "better"
+    trials = detection.outcomes_of(typed(result), 5, 6, 7)
+    assert [(o.planted, o.blocks, o.study) for o in trials] == [(0, 6, 7), (5, 6, 7)]
+    assert trials[1].ratio == pytest.approx(1.3, rel=0.02) and trials[1].verdict == "better"
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_real_study_runs(tmp_path: Path) -> None:
     """One study of each kind on this machine; how well it finds what is planted is for a quiet one to say."""
-    found = detection.run(tmp_path / "outcomes.jsonl", minutes=5, studies=1)
-    assert {(o.planted, o.blocks) for o in found} == {(0, 10), (5, 10), (0, 20), (5, 20), (0, 30), (3, 30)}
-    assert all(0.8 < o.ratio < 1.2 for o in found)
+    trials = detection.run(tmp_path / "outcomes.jsonl", minutes=5, studies=1)
+    assert {(o.planted, o.blocks) for o in trials} == {(0, 10), (5, 10), (0, 20), (5, 20), (0, 30), (3, 30)}
+    assert all(0.8 < o.ratio < 1.2 for o in trials)

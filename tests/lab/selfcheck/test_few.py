@@ -23,7 +23,7 @@ def test_few_replicates_do_not_break_a_promise(
 
 
 @pytest.mark.parametrize(
-    ("value", "replicates", "bounds", "told"),
+    ("value", "replicates", "bounds", "verdict"),
     [
         (0.80, REPLICATES_MIN - 1, COVERAGE, None),
         (0.80, REPLICATES_MIN, COVERAGE, False),
@@ -32,9 +32,9 @@ def test_few_replicates_do_not_break_a_promise(
     ],
 )
 def test_a_promise_is_judged_where_replicates_suffice(
-    value: float, replicates: int, bounds: tuple[float, float], told: bool | None
+    value: float, replicates: int, bounds: tuple[float, float], verdict: bool | None
 ) -> None:
-    assert Row("made up", 10, replicates, value, *bounds).told is told
+    assert Row("made up", 10, replicates, value, *bounds).verdict is verdict
 
 
 def test_few_studies_of_slices_tell_nothing(

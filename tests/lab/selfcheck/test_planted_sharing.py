@@ -22,7 +22,7 @@ def program() -> str:
         pytest.skip(f"not run: {problem}")
 
 
-def told(cause: str, *, made: str = "make_block", named: bool = True, low: float = 0.1) -> dict[str, Any]:
+def document_of(cause: str, *, made: str = "make_block", named: bool = True, low: float = 0.1) -> dict[str, Any]:
     block = {"made": {"function": made}}
     return {
         "blocks": [{"named": named, "cause": cause, "blocks": [block, block]}],
@@ -31,12 +31,12 @@ def told(cause: str, *, made: str = "make_block", named: bool = True, low: float
 
 
 def test_a_run_is_judged_by_kind_places_and_interval() -> None:
-    assert sharing.judged(BLOCKS, told("other_block"), 0.2) == (True, True, True)
-    assert sharing.judged(BLOCKS, told("other_block", made="main"), 0.2) == (False, True, True)
-    assert sharing.judged(BLOCKS, told("same_block"), 0.2) == (False, False, True)
-    assert sharing.judged(BLOCKS, told("other_block", named=False), 0.2) == (False, True, False)
-    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.2) == (True, False, True)
-    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.26) == (True, True, True), (
+    assert sharing.judged(BLOCKS, document_of("other_block"), 0.2) == (True, True, True)
+    assert sharing.judged(BLOCKS, document_of("other_block", made="main"), 0.2) == (False, True, True)
+    assert sharing.judged(BLOCKS, document_of("same_block"), 0.2) == (False, False, True)
+    assert sharing.judged(BLOCKS, document_of("other_block", named=False), 0.2) == (False, True, False)
+    assert sharing.judged(BLOCKS, document_of("other_block", low=0.25), 0.2) == (True, False, True)
+    assert sharing.judged(BLOCKS, document_of("other_block", low=0.25), 0.26) == (True, True, True), (
         "what it had, not what was asked"
     )
     assert sharing.judged(NOTHING, {"blocks": [], "kinds": []}, 0.0) == (False, False, False)
@@ -65,8 +65,8 @@ def test_the_whole_table_has_all_kinds_shares_threads_and_allocators() -> None:
 @pytest.mark.exhaustive  # two seconds of a busy machine may hold too few samples
 @pytest.mark.parametrize("kind", ["static", "atomic"])
 def test_planted_sharing_of_all_the_time_is_found(program: str, kind: str) -> None:
-    found = sharing.row(Case(kind, 100, 2, "glibc"), program, 1, 2.0)
-    assert found.found == 1, found
+    one = sharing.row(Case(kind, 100, 2, "glibc"), program, 1, 2.0)
+    assert one.found == 1, one
 
 
 @pytest.mark.alone

@@ -27,8 +27,8 @@ def line(state: str = "ok", **counted: int) -> Mapping[str, Any]:
 
 
 def test_each_study_with_simulated_groups_has_all_of_them_and_one_block() -> None:
-    found = {name: seeds.simulated(studies.find(name)[0]) for name in studies.registry()}
-    with_groups = {name: study for name, study in found.items() if study is not None}
+    parts = {name: seeds.simulated(studies.find(name)[0]) for name in studies.registry()}
+    with_groups = {name: study for name, study in parts.items() if study is not None}
     assert {"stm", "delegation", "stamp", "pools", "hybrid"} <= with_groups.keys()
     for name, study in with_groups.items():
         whole = studies.find(name)[0]
@@ -36,7 +36,7 @@ def test_each_study_with_simulated_groups_has_all_of_them_and_one_block() -> Non
         for group in study.groups:
             assert group.blocks == 1
             assert len(group.threads) == 1
-    assert found["tour"] is None
+    assert parts["tour"] is None
 
 
 def test_both_copies_of_the_baseline_run_in_each_group() -> None:
@@ -45,8 +45,8 @@ def test_both_copies_of_the_baseline_run_in_each_group() -> None:
         run("a", 2, 0, order=1, purpose="blame"), run("a", 2, 0, order=6), run("a", 2, 0, order=8, copy=1),
         run("b", 4, 0, order=4), run("c", 8, 0, order=3, copy=1), run("c", 8, 0, order=9),
     ]  # fmt: skip
-    found = [[(one.cell.group, one.cell.threads, one.block, one.copy) for one in of] for of in seeds.chosen(runs)]
-    assert found == [[("c", 8, 0, 0), ("c", 8, 0, 1)], [("a", 1, 0, 0), ("a", 1, 0, 1)]]
+    places = [[(one.cell.group, one.cell.threads, one.block, one.copy) for one in of] for of in seeds.chosen(runs)]
+    assert places == [[("c", 8, 0, 0), ("c", 8, 0, 1)], [("a", 1, 0, 0), ("a", 1, 0, 1)]]
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def test_what_is_promised(walks: list[Walk], kept: bool | None) -> None:
 
 
 def test_walks_of_another_user_are_a_row_of_their_own() -> None:
-    found = services.judge([*ten(), *[replace(one, started_by="nobody") for one in ten(WORSE)]])
-    assert [(row.started_by, row.kept, row.opposite) for row in found] == [
+    rows = services.judge([*ten(), *[replace(one, started_by="nobody") for one in ten(WORSE)]])
+    assert [(row.started_by, row.kept, row.opposite) for row in rows] == [
         ("root", True, ()), ("nobody", False, ("tcmalloc",)),
     ]  # fmt: skip
 
@@ -88,7 +88,7 @@ def result(by: str, state: str = "ok") -> dict[str, Any]:
     ],
 )
 def test_what_bench_printed_is_read(printed: str, expected: tuple[Any, ...]) -> None:
-    one = services.told("s", "root", 1.0, printed.encode())
+    one = services.walk_of("s", "root", 1.0, printed.encode())
     assert (one.allocator, one.cells, one.proven, one.told, one.problem) == expected
 
 
@@ -106,13 +106,13 @@ def test_services_take_turns_and_what_was_walked_is_not_walked_again(tmp_path: P
         return replace(GOOD, service=what.name, started_by=user)
 
     file, both = tmp_path / "walks.jsonl", [service("a"), service("b")]
-    found = services.run(file, both, "nobody", 2, "glibc", None, one)
-    assert walked == ["a", "b", "a"] and len(found) == 3
+    walks = services.run(file, both, "nobody", 2, "glibc", None, one)
+    assert walked == ["a", "b", "a"] and len(walks) == 3
     with file.open("a") as torn:
         torn.write('{"service": "b"')
     walked.clear()
-    found = services.run(file, both, "nobody", 2, "glibc", None, one)
-    assert walked == ["b"] and found[:3] == services.read(file)[:3]
+    walks = services.run(file, both, "nobody", 2, "glibc", None, one)
+    assert walked == ["b"] and walks[:3] == services.read(file)[:3]
 
 
 def test_a_service_that_cannot_be_prepared_is_a_broken_promise(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_a_name_that_is_none_and_programs_that_are_missing(
     )
     arguments = ["--out", str(tmp_path), "--repeats", "10"]
     assert services.main(arguments, lambda *_: replace(GOOD, service="a", started_by="root")) == services.TOO_FEW
-    told = capsys.readouterr()
-    assert "| a | root | 10 | 100 s | all | tcmalloc 10 | none | kept |" in told.out
-    assert "b is left out: no-such not found; as root: apt-get install dash" in " ".join(told.err.split())
+    printed = capsys.readouterr()
+    assert "| a | root | 10 | 100 s | all | tcmalloc 10 | none | kept |" in printed.out
+    assert "b is left out: no-such not found; as root: apt-get install dash" in " ".join(printed.err.split())
 
 
 @pytest.mark.slow

@@ -52,11 +52,11 @@ def result(*cells: dict[str, object]) -> Result:
 
 def test_what_is_compared_comes_from_the_cells_but_the_second_copy() -> None:
     second = {**cell("a", 1, 999.0), "copy": 1}
-    found = simulated.speed_ups(
+    speed_ups = simulated.speed_ups(
         result(cell("a", 1, 10.0), cell("a", 2, 15.0), cell("b", 1, 10.0), cell("b", 2, 20.0), second)
     )
-    assert {name: value.estimate for name, value in found.items()} == {"a": 1.5, "b": 2.0}
-    assert found["a"].low == pytest.approx(13.5 / 11) and found["a"].high == pytest.approx(16.5 / 9)
+    assert {name: value.estimate for name, value in speed_ups.items()} == {"a": 1.5, "b": 2.0}
+    assert speed_ups["a"].low == pytest.approx(13.5 / 11) and speed_ups["a"].high == pytest.approx(16.5 / 9)
     aborts = simulated.abort_rates(result(cell("a", 2, 0.25), second))
     assert aborts == {"a": Value(0.25, 0.25, 0.25)}
     lines = simulated.patterns(result(cell("a", 2, 1.0, pattern="same"), cell("a", 2, 9.0, pattern="apart")))
@@ -79,7 +79,7 @@ def answers(on_host: float, on_simulated: float) -> simulated.Ask:
 
 
 @pytest.mark.parametrize(
-    ("on_host", "on_simulated", "status", "said"),
+    ("on_host", "on_simulated", "status", "message"),
     [
         (2.0, 1.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
         (2.0, 0.8, 1, "x to y: 2.00, simulated 0.80 (the other way)"),
@@ -92,12 +92,12 @@ def answers(on_host: float, on_simulated: float) -> simulated.Ask:
     ],
 )
 def test_the_status_says_whether_they_agree(
-    on_host: float, on_simulated: float, status: int, said: str, capsys: pytest.CaptureFixture[str]
+    on_host: float, on_simulated: float, status: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulated.main([], answers(on_host, on_simulated)) == status
-    told = capsys.readouterr().out
-    assert said in told
-    assert told.count(f"| {HOST} | {SIMULATED} |") == len(simulated.QUESTIONS)
+    output = capsys.readouterr().out
+    assert message in output
+    assert output.count(f"| {HOST} | {SIMULATED} |") == len(simulated.QUESTIONS)
     assert simulated.main(["--json"], answers(on_host, on_simulated)) == status
     content = json.loads(capsys.readouterr().out)
     assert [question["question"] for question in content["questions"]] == [q.what for q in simulated.QUESTIONS]

@@ -14,11 +14,11 @@ from loam_lab.dev.selfcheck.slices import SCENARIOS, Scenario
 
 def test_the_rule_has_the_constants_of_the_harness() -> None:
     text = (paths.root() / "workloads/harness/slices.hpp").read_text()
-    found = {name: float(value) for name, value in re.findall(r"(k\w+) = ([\d.]+);", text)}
-    assert found["kWaitedShareMax"] == slices.WAITED_SHARE_MAX
-    assert found["kOverlapMax"] == slices.OVERLAP_MAX
-    assert found["kSlicesMin"] == slices.SLICES_MIN
-    assert found["kKeptShareMin"] == slices.KEPT_SHARE_MIN
+    constants = {name: float(value) for name, value in re.findall(r"(k\w+) = ([\d.]+);", text)}
+    assert constants["kWaitedShareMax"] == slices.WAITED_SHARE_MAX
+    assert constants["kOverlapMax"] == slices.OVERLAP_MAX
+    assert constants["kSlicesMin"] == slices.SLICES_MIN
+    assert constants["kKeptShareMin"] == slices.KEPT_SHARE_MIN
     assert "kSliceNs = 1'000'000" in text
     assert pytest.approx(1e-3) == slices.STEP_S * slices.SLICE_STEPS
 

@@ -28,7 +28,7 @@ def calls(folder: Path, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch)
     result = profile.runcall(summarise.summarise, folder)
     assert len([cell for cell in result.cells if cell.copy == 0]) == 24 * len(sizes)
     stats: dict[tuple[str, int, str], tuple[int, ...]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
-    return {f"{Path(file).name}:{line} {name}": found[1] for (file, line, name), found in stats.items()}
+    return {f"{Path(file).name}:{line} {name}": counts[1] for (file, line, name), counts in stats.items()}
 
 
 def test_twice_the_cells_take_twice_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_a_million_records_are_reported_in_two_gigabytes() -> None:
         "--machines",
         "4",
     ]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=3500).stdout
-    assert told.startswith("1000000 records")
-    peak = re.search(r"^(\d+) MiB at the peak", told, re.MULTILINE)
-    assert peak and int(peak[1]) < 2048, told
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=3500).stdout
+    assert output.startswith("1000000 records")
+    peak = re.search(r"^(\d+) MiB at the peak", output, re.MULTILINE)
+    assert peak and int(peak[1]) < 2048, output

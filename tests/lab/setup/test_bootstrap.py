@@ -94,9 +94,9 @@ def test_a_failing_installation_leaves_no_environment_that_looks_whole(checkout:
 def test_two_first_starts_make_one_environment(checkout: Path) -> None:
     command = [str(checkout / "loam"), "list"]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=120) for process in running]
-    assert [out for out, _ in said] == ["started list\n"] * 2
-    assert sum("making .venv" in err for _, err in said) == 1
+    outputs = [process.communicate(timeout=120) for process in running]
+    assert [out for out, _ in outputs] == ["started list\n"] * 2
+    assert sum("making .venv" in err for _, err in outputs) == 1
 
 
 def test_alone_it_needs_nothing(checkout: Path) -> None:

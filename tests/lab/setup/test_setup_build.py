@@ -147,9 +147,9 @@ def test_two_builds_wait_for_each_other(checkout: Path) -> None:
     code = "from loam_lab.setup import build; build.ensure_built()"
     command = [str(Path(build.sys.executable)), "-c", code]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) for _ in range(2)]
-    said = [process.communicate(timeout=120)[1] for process in running]
-    assert [process.returncode for process in running] == [0, 0], said
-    assert sum("configuring" in text for text in said) == 1, "the second found the first one's work"
+    messages = [process.communicate(timeout=120)[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0], messages
+    assert sum("configuring" in text for text in messages) == 1, "the second found the first one's work"
 
 
 def test_knowing_that_nothing_changed_takes_no_time() -> None:

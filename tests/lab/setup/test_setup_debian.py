@@ -121,11 +121,11 @@ def test_setup_brings_programs_where_asked(
     monkeypatch.setenv("BRINGS", "nineprogram")
     monkeypatch.setattr(build, "is_built", lambda: True)
     monkeypatch.setattr(build, "ensure_built", lambda: {"executables": {}, "libraries": {}})
-    told = []
+    installed = []
     for asked in (False, True):
         assert commands.setup(tests=False, programs=asked, as_json=True) == 0
-        told.append(json.loads(capsys.readouterr().out)["installed"])
-    assert told == [[], ["nineprogram"]]
+        installed.append(json.loads(capsys.readouterr().out)["installed"])
+    assert installed == [[], ["nineprogram"]]
 
 
 def allocator_file(name: str, text: str) -> None:
@@ -146,8 +146,8 @@ def test_setup_brings_the_package_of_a_new_allocator_file(
     monkeypatch.setattr(build, "ensure_built", lambda: {"executables": {}, "libraries": {}})
     assert commands.setup(tests=False, programs=False, as_json=True) == 0
     captured = capsys.readouterr()
-    told = json.loads(captured.out)
-    assert (told["installed"], told["missing"]) == (["libnine9"], [])
+    document = json.loads(captured.out)
+    assert (document["installed"], document["missing"]) == (["libnine9"], [])
     assert "libnine9  allocator nine" in captured.err
     assert diary.read_text().splitlines()[-1] == "install -q -y --no-install-recommends libnine9"
 
@@ -336,8 +336,8 @@ def test_without_root_a_library_is_unpacked_and_found(diary: Path, monkeypatch: 
     debian.ensure("measure")
     asked = [line.rpartition("APT::Sandbox::User= ")[2] for line in diary.read_text().splitlines()]
     assert asked == ["update -q", "--simulate --no-install-recommends install libnine", "download -q libnine"]
-    found = paths.find_library("libnine.so.9")
-    assert found is not None and found.is_relative_to(diary.parent / ".loam/root") and found.read_text() == "nine"
+    path = paths.find_library("libnine.so.9")
+    assert path is not None and path.is_relative_to(diary.parent / ".loam/root") and path.read_text() == "nine"
 
 
 def test_run_before_there_is_an_environment_it_prints_its_error(

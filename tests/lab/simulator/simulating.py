@@ -65,5 +65,5 @@ def statistics(
         own["LD_PRELOAD"] = ":".join(preload)
     done = start(name, *arguments, machine=machine, seed=seed, environment=own)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(file.read_text())
-    return found
+    document: dict[str, Any] = json.loads(file.read_text())
+    return document

@@ -49,9 +49,9 @@ def cachegrind(program: list[str], shape: tuple[int, int, int]) -> int:
          *program],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    found = re.search(r"D1 +misses: +([\d,]+)", done.stderr)
-    assert found, done.stderr
-    return int(found[1].replace(",", ""))
+    match = re.search(r"D1 +misses: +([\d,]+)", done.stderr)
+    assert match, done.stderr
+    return int(match[1].replace(",", ""))
 
 
 def model(folder: Path, trace: Path, shape: tuple[int, int, int]) -> int:

@@ -25,35 +25,35 @@ def cycles(machine: dict[str, str], preset: str) -> tuple[dict[str, int], str]:
 
 
 def test_accesses_alone_cost_the_same_whatever_lies_between_them() -> None:
-    found, costs = cycles({**MACHINE}, simulated.PRESET)
+    measured, costs = cycles({**MACHINE}, simulated.PRESET)
     assert costs == "per access"
-    assert found["few"] == found["many"] >= WORDS
+    assert measured["few"] == measured["many"] >= WORDS
 
 
 def test_a_preset_that_counts_nothing_says_so() -> None:
-    found, costs = cycles(COUNTED, simulated.PRESET)
+    measured, costs = cycles(COUNTED, simulated.PRESET)
     assert costs == "per access"
-    assert found["few"] == found["many"]
+    assert measured["few"] == measured["many"]
 
 
 @pytest.mark.timeout(900)
 def test_instructions_between_accesses_cost_what_the_machine_says() -> None:
     built(PROGRAM, simulated.PRESET_BLOCKS)
-    found, costs = cycles(COUNTED, simulated.PRESET_BLOCKS)
+    measured, costs = cycles(COUNTED, simulated.PRESET_BLOCKS)
     if costs == "per access":
         pytest.skip("the headers of the compiler's plug-ins are missing (gcc-12-plugin-dev)")
-    between = WORDS * found["rounds"] * INSTRUCTIONS_OF_ROUND
-    assert ESTIMATE[0] * between < found["many"] - found["few"] < ESTIMATE[1] * between
+    between = WORDS * measured["rounds"] * INSTRUCTIONS_OF_ROUND
+    assert ESTIMATE[0] * between < measured["many"] - measured["few"] < ESTIMATE[1] * between
     twice, _ = cycles({**COUNTED, "core.instruction_cycles": "2"}, simulated.PRESET_BLOCKS)
-    assert twice["many"] - twice["few"] == pytest.approx(2 * (found["many"] - found["few"]), rel=0.01)
+    assert twice["many"] - twice["few"] == pytest.approx(2 * (measured["many"] - measured["few"]), rel=0.01)
 
 
 @pytest.mark.timeout(900)
 def test_a_machine_that_does_not_ask_for_it_is_charged_by_the_access() -> None:
     built(PROGRAM, simulated.PRESET_BLOCKS)
-    found, costs = cycles({**MACHINE}, simulated.PRESET_BLOCKS)
+    measured, costs = cycles({**MACHINE}, simulated.PRESET_BLOCKS)
     assert costs == "per access"
-    assert found["few"] == pytest.approx(found["many"], rel=0.02)
+    assert measured["few"] == pytest.approx(measured["many"], rel=0.02)
 
 
 def test_the_lab_takes_the_preset_that_the_machine_needs() -> None:

@@ -25,19 +25,19 @@ def cycles(*arguments: object, allocation: str = TABLE) -> dict[str, int]:
     ids=["one", "the stock", "one more", "mostly misses"],
 )
 def test_what_a_thread_keeps_is_hit_and_the_rest_is_missed(count: int, malloc: int, free: int) -> None:
-    found = cycles("allocate", 64, count)
-    assert found["malloc"] == malloc + count * OWN
-    assert found["free"] == free + count * OWN
-    assert found["kind"] == 1
+    measured = cycles("allocate", 64, count)
+    assert measured["malloc"] == malloc + count * OWN
+    assert measured["free"] == free + count * OWN
+    assert measured["kind"] == 1
 
 
 @pytest.mark.parametrize(
     ("size", "malloc", "free"), [(1, 100, 200), (65, 300, 400), (1024, 300, 400), (99999, 300, 400)]
 )
 def test_a_size_costs_what_the_next_larger_one_in_the_table_does(size: int, malloc: int, free: int) -> None:
-    found = cycles("allocate", size, 1)
-    assert found["malloc"] == malloc + OWN
-    assert found["free"] == free + OWN
+    measured = cycles("allocate", size, 1)
+    assert measured["malloc"] == malloc + OWN
+    assert measured["free"] == free + OWN
 
 
 def test_a_free_by_another_thread_is_a_remote_one() -> None:
@@ -46,10 +46,10 @@ def test_a_free_by_another_thread_is_a_remote_one() -> None:
 
 def test_without_a_table_each_call_costs_the_same() -> None:
     for allocation, malloc, free in (("", 60, 40), ("7,9", 7, 9)):
-        found = cycles("allocate", 64, 10, allocation=allocation)
-        assert found["malloc"] == 10 * (malloc + OWN)
-        assert found["free"] == 10 * (free + OWN)
-        assert found["kind"] == 0
+        measured = cycles("allocate", 64, 10, allocation=allocation)
+        assert measured["malloc"] == 10 * (malloc + OWN)
+        assert measured["free"] == 10 * (free + OWN)
+        assert measured["kind"] == 0
 
 
 @pytest.mark.parametrize(

@@ -55,18 +55,18 @@ def test_what_is_right_holds_in_every_order(piece: str, mode: str) -> None:
 
 @pytest.mark.skipif(REPLAYED is not None, reason="a single seed need not find it")
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("piece", "said"), [
+@pytest.mark.parametrize(("piece", "message"), [
     ("message", "the program ended with status 1"), ("dekker", "the program ended with status 1"), ("spin-lock", "race: thread"),
     ("epochs", "race: thread"),
 ])  # fmt: skip
-def test_an_order_that_is_too_weak_is_found_and_told(piece: str, said: str, mode: str) -> None:
-    found = next(
+def test_an_order_that_is_too_weak_is_found_and_told(piece: str, message: str, mode: str) -> None:
+    failing = next(
         (run for seed in range(1, 1 + SEEDS_MAX) if (run := checked(piece, "weak", mode, seed)).returncode), None
     )
-    assert found is not None, f"{piece}: {SEEDS_MAX} seeds found nothing"
-    assert said in found.stderr
-    assert "repeat with ./loam test --replay" in found.stderr
-    assert "threads in the order in which they ran last:" in found.stderr
+    assert failing is not None, f"{piece}: {SEEDS_MAX} seeds found nothing"
+    assert message in failing.stderr
+    assert "repeat with ./loam test --replay" in failing.stderr
+    assert "threads in the order in which they ran last:" in failing.stderr
 
 
 def test_a_seed_repeats_what_it_found() -> None:
@@ -76,5 +76,5 @@ def test_a_seed_repeats_what_it_found() -> None:
 
 
 def test_a_stale_value_is_called_so() -> None:
-    told = [checked("message", "weak", "random", seed).stderr for seed in SEEDS]
-    assert REPLAYED or any("= 0, an older value" in text for text in told)
+    outputs = [checked("message", "weak", "random", seed).stderr for seed in SEEDS]
+    assert REPLAYED or any("= 0, an older value" in text for text in outputs)

@@ -27,10 +27,10 @@ def of_list(folder: Path, seed: int = 1, preload: Sequence[str] = (), **environm
 def library(name: str) -> str:
     if name == "loam":
         return built("malloc")
-    found = paths.find_library(name)
-    if found is None:
+    path = paths.find_library(name)
+    if path is None:
         pytest.skip(f"{name} is not installed")
-    return str(found)
+    return str(path)
 
 
 def test_runs_of_one_seed_are_the_same_bit_for_bit(tmp_path: Path) -> None:

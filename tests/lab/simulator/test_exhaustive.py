@@ -77,10 +77,10 @@ def test_a_bound_is_stated_and_more_departures_find_more() -> None:
     counts = []
     for bound in ("0", "1", "2"):
         done = explored("simulated-litmus", "coherence", "relaxed", bound=bound)
-        said = re.search(r"explored (\d+) executions: every one with at most (\d+) departures", done.stderr)
-        assert said, done.stderr
-        assert said[2] == bound
-        counts.append((int(said[1]), len(done.stdout.splitlines())))
+        match = re.search(r"explored (\d+) executions: every one with at most (\d+) departures", done.stderr)
+        assert match, done.stderr
+        assert match[2] == bound
+        counts.append((int(match[1]), len(done.stdout.splitlines())))
     assert [outputs for _, outputs in counts] == [2, 5, len(ORDERED)]
     assert counts[0] < counts[1] < counts[2]
 
@@ -91,19 +91,19 @@ def test_a_search_that_is_cut_short_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("piece", "said"), [("message", "the program ended with status 1"), ("dekker", "the program ended with status 1"),
+    ("piece", "message"), [("message", "the program ended with status 1"), ("dekker", "the program ended with status 1"),
                         ("spin-lock", "race: thread"), ("lost-update", "the program ended with status 1")],
 )  # fmt: skip
-def test_a_fault_is_found_and_its_schedule_repeats_it(piece: str, said: str) -> None:
-    found = explored("simulated-orders", piece, "weak", bound="3")
-    assert found.returncode != 0, found.stdout + found.stderr
-    assert said in found.stderr
-    schedule = re.search(r'LOAM_SIM_SCHEDULE="([^"]*)"', found.stderr)
-    assert schedule, found.stderr
+def test_a_fault_is_found_and_its_schedule_repeats_it(piece: str, message: str) -> None:
+    failing = explored("simulated-orders", piece, "weak", bound="3")
+    assert failing.returncode != 0, failing.stdout + failing.stderr
+    assert message in failing.stderr
+    schedule = re.search(r'LOAM_SIM_SCHEDULE="([^"]*)"', failing.stderr)
+    assert schedule, failing.stderr
     again = explored("simulated-orders", piece, "weak", LOAM_SIM_SCHEDULE=schedule[1])
-    assert again.returncode == found.returncode
-    assert again.stderr == found.stderr[: len(again.stderr)], "the same trace; who explored adds a line"
-    assert re.search(r"found in execution \d+, with [012] departures", found.stderr), found.stderr
+    assert again.returncode == failing.returncode
+    assert again.stderr == failing.stderr[: len(again.stderr)], "the same trace; who explored adds a line"
+    assert re.search(r"found in execution \d+, with [012] departures", failing.stderr), failing.stderr
 
 
 @pytest.mark.parametrize("piece", ["message", "dekker", "lost-update", "spin-lock", "cc-synch", "flat-combining"])
@@ -123,7 +123,7 @@ def test_a_deadlock_and_a_wait_without_an_end_are_told_with_their_schedule() -> 
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ({"LOAM_SIM_CHECK": "exhaustiv"}, "must be random, pct or exhaustive"),
         ({"LOAM_SIM_SCHEDULE": "1:x"}, "LOAM_SIM_SCHEDULE=1:x: must be PLACE:WAY"),
@@ -131,7 +131,7 @@ def test_a_deadlock_and_a_wait_without_an_end_are_told_with_their_schedule() -> 
         ({"LOAM_SIM_SCHEDULE": "0:1", "LOAM_SIM_CHECK": "random"}, "only with LOAM_SIM_CHECK=exhaustive"),
     ],
 )
-def test_a_setting_that_cannot_be_meant_is_refused(environment: dict[str, str], said: str) -> None:
+def test_a_setting_that_cannot_be_meant_is_refused(environment: dict[str, str], message: str) -> None:
     done = explored("simulated-litmus", "update", "relaxed", **environment)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr

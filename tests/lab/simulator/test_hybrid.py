@@ -32,15 +32,15 @@ def histories(kind: str, count: int, seed: int, timeout_s: float = 120) -> dict[
 
 
 def test_nobody_sees_a_torn_state_and_no_update_is_lost() -> None:
-    found = histories("right", HISTORIES, seed=1)
-    assert (found["histories"], found["torn"], found["lost"]) == (HISTORIES, 0, 0)
-    assert found["hardware"] > HISTORIES, "both kinds ran"
-    assert found["software"] > HISTORIES
+    counts = histories("right", HISTORIES, seed=1)
+    assert (counts["histories"], counts["torn"], counts["lost"]) == (HISTORIES, 0, 0)
+    assert counts["hardware"] > HISTORIES, "both kinds ran"
+    assert counts["software"] > HISTORIES
 
 
 def test_a_hybrid_whose_hardware_commits_are_not_told_is_found_out() -> None:
-    found = histories("untold", HISTORIES, seed=1)
-    assert found["torn"] > 0
+    counts = histories("untold", HISTORIES, seed=1)
+    assert counts["torn"] > 0
 
 
 @pytest.mark.parametrize("piece", ["alone", "turns", "freed", "inside"])
@@ -63,14 +63,14 @@ def test_a_million_histories_have_no_torn_state() -> None:
 
 @pytest.mark.parametrize("threads", [1, 4, 8])
 def test_short_disjoint_sections_commit_in_hardware(threads: int) -> None:
-    found = numbers("disjoint", threads, 2_000)
-    assert found["commits"] == threads * 2_000
-    assert found["hardware"] >= 0.98 * found["commits"]
+    counts = numbers("disjoint", threads, 2_000)
+    assert counts["commits"] == threads * 2_000
+    assert counts["hardware"] >= 0.98 * counts["commits"]
 
 
 def test_short_disjoint_sections_commit_in_hardware_beside_interrupts() -> None:
     """One each 20 000 cycles, some hundred sections."""
     machine = {**WITH, "transactions.interrupt_cycles": "20000"}
     done = start(PROGRAM, "disjoint", 4, 4_000, machine=machine)
-    found = {key: int(value) for key, _, value in (word.partition("=") for word in done.stdout.split())}
-    assert 0.98 * found["commits"] <= found["hardware"] < found["commits"]
+    counts = {key: int(value) for key, _, value in (word.partition("=") for word in done.stdout.split())}
+    assert 0.98 * counts["commits"] <= counts["hardware"] < counts["commits"]

@@ -30,17 +30,17 @@ def result(folder: Path) -> dict[str, Any]:
     command = [str(paths.root() / "loam"), *RUN, "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def runs_of(folder: Path) -> list[dict[str, Any]]:
     return list(journal.read(folder))
 
 
-def counts(found: dict[str, Any]) -> list[Any]:
+def counts(measured: dict[str, Any]) -> list[Any]:
     return [(cell["factors"], cell["metrics"]["ops_per_s"], cell["metrics"]["attempts"], cell["counters"])
-            for cell in found["cells"]]  # fmt: skip
+            for cell in measured["cells"]]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def test_the_same_command_gives_the_same_counts(first: tuple[dict[str, Any], Any
 
 
 def test_the_result_says_that_it_was_simulated(first: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
-    found, lines = first
-    machine = found["machines"][MACHINE]
+    document, lines = first
+    machine = document["machines"][MACHINE]
     assert machine["simulated"] and machine["deterministic"] and machine["cores"] == 8
     begins = [record for line in lines for record in line["records"] if record["kind"] == "begin"]
     assert begins
@@ -94,16 +94,16 @@ def test_the_lines_that_moved_stand_with_their_cores_and_times(first: tuple[dict
     cells = [cell for cell in first[0]["cells"] if cell["factors"]["threads"] == 4 and cell["copy"] == 0]
     assert len(cells) == 2
     for cell in cells:
-        found = cell["moves"]
-        top = found["lines"][0]
-        assert 0 < found["begin_ms"] < found["end_ms"]
+        moves = cell["moves"]
+        top = moves["lines"][0]
+        assert 0 < moves["begin_ms"] < moves["end_ms"]
         assert top["transfers"] > 0
-        assert len(top["arrived"]) <= 4 < found["columns"]
+        assert len(top["arrived"]) <= 4 < moves["columns"]
         assert ":" in top["asked_by"]
         # What arrived is what went from one core to another; a sample of the transfers.
         arrived = sum(sum(counts) for counts in top["arrived"].values())
         assert arrived == sum(count for _, _, count in top["between"])
-        assert arrived <= top["transfers"] <= 2 * arrived * found["one_in"]
+        assert arrived <= top["transfers"] <= 2 * arrived * moves["one_in"]
 
 
 def test_a_program_without_hooks_is_refused() -> None:

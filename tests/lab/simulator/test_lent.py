@@ -24,9 +24,9 @@ def counts(
     environment = {"LD_PRELOAD": built("malloc")}
     done = start(PROGRAM, way, kind, size, count, times, threads, machine=machine, environment=environment)
     assert done.returncode == 0, done.stderr
-    found = {key: int(value) for key, _, value in (word.partition("=") for word in done.stdout.split())}
-    assert (found["wrong"], found["lends"]) == (0, 1)
-    return found
+    numbers = {key: int(value) for key, _, value in (word.partition("=") for word in done.stdout.split())}
+    assert (numbers["wrong"], numbers["lends"]) == (0, 1)
+    return numbers
 
 
 @pytest.mark.parametrize("size", [48, 1000, 4096])
@@ -61,5 +61,5 @@ def test_an_allocation_touches_two_lines(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_two_hundred_blocks_of_4_kib_fit_into_a_transaction(way: str) -> None:
-    found = counts(way, "made", 4096, 200, 100, machine=EMERALD)
-    assert found["hardware"] >= 90
+    counted = counts(way, "made", 4096, 200, 100, machine=EMERALD)
+    assert counted["hardware"] >= 90

@@ -51,8 +51,8 @@ def source(folder: Path, name: str, text: str) -> str:
 
 def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert main.run(["simulate", *words[:-2], "--json", "--", *words[-2:]]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -88,8 +88,8 @@ def test_the_counts_are_printed_as_a_table(tmp_path: Path, capsys: pytest.Captur
 def test_what_waits_outside_is_refused_at_the_first_call(
     call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = error_of(capsys, source(tmp_path, "refused.c", REFUSED), "--seeds", "1", "--", call)
-    assert f"thread 0 calls {call}" in said and "run it on the host" in said
+    message = error_of(capsys, source(tmp_path, "refused.c", REFUSED), "--seeds", "1", "--", call)
+    assert f"thread 0 calls {call}" in message and "run it on the host" in message
 
 
 def test_sources_that_make_no_program_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

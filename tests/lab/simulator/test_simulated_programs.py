@@ -46,13 +46,13 @@ def test_a_call_that_would_wait_outside_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [("l1.bytes", "5000", "l1.bytes=5000"), ("cores", "129", "cores=129"), ("l1.wasy", "8", "l1.wasy=8")],
 )
-def test_an_impossible_machine_is_refused(key: str, value: str, said: str) -> None:
+def test_an_impossible_machine_is_refused(key: str, value: str, message: str) -> None:
     done = start("simulated-threads", machine={**MACHINE, key: value})
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_an_unknown_setting_is_refused() -> None:

@@ -15,8 +15,8 @@ ACCESS = 2  # core.access_cycles
     ids=["half of l1", "all of l1", "l2", "most of l2", "l3", "memory"],
 )  # fmt: skip
 def test_a_ladder_of_sizes_costs_what_the_levels_are_configured_to(kib: int, cycles: int) -> None:
-    found = numbers("simulated-memory", "ladder", kib * 1024)
-    assert found["per_access"] == pytest.approx(cycles + ACCESS, rel=0.01)
+    counts = numbers("simulated-memory", "ladder", kib * 1024)
+    assert counts["per_access"] == pytest.approx(cycles + ACCESS, rel=0.01)
 
 
 def test_a_line_more_than_the_first_level_holds_misses_each_time() -> None:
@@ -27,23 +27,23 @@ def test_a_line_more_than_the_first_level_holds_misses_each_time() -> None:
 
 def test_a_hand_over_moves_the_flag_and_the_word() -> None:
     rounds = 500
-    found = numbers("simulated-memory", "ping-pong", rounds)
-    assert found["true_sharing"] == pytest.approx(2 * 2 * rounds, rel=0.01)
-    assert found["false_sharing"] == 0
+    counts = numbers("simulated-memory", "ping-pong", rounds)
+    assert counts["true_sharing"] == pytest.approx(2 * 2 * rounds, rel=0.01)
+    assert counts["false_sharing"] == 0
 
 
 @pytest.mark.parametrize(("stride", "sharers"), [(8, 8), (16, 4), (32, 2)])
 def test_counters_in_one_line_are_false_sharing(stride: int, sharers: int) -> None:
     times = 500
-    found = numbers("simulated-memory", "counters", stride, times)
+    counts = numbers("simulated-memory", "counters", stride, times)
     # Each of the sharers loses the line to the next one between its own additions.
-    assert found["false_sharing"] > 0.9 * 8 * times * (1 if sharers > 2 else 0.5) * 0.9
-    assert found["true_sharing"] == 0
+    assert counts["false_sharing"] > 0.9 * 8 * times * (1 if sharers > 2 else 0.5) * 0.9
+    assert counts["true_sharing"] == 0
 
 
 def test_counters_in_lines_of_their_own_never_meet() -> None:
-    found = numbers("simulated-memory", "counters", 64, 500)
-    assert found["false_sharing"] == found["true_sharing"] == found["upgrades"] == 0
+    counts = numbers("simulated-memory", "counters", 64, 500)
+    assert counts["false_sharing"] == counts["true_sharing"] == counts["upgrades"] == 0
 
 
 def test_false_sharing_costs_as_on_real_machines_tens_of_times() -> None:
@@ -79,12 +79,12 @@ def test_stores_of_eight_cores_into_lines_of_their_own_cost_what_they_cost_alone
 
 def test_an_atomic_addition_moves_its_line_once() -> None:
     times = 500
-    found = numbers("simulated-memory", "fetch-add", times)
-    assert found["true_sharing"] == pytest.approx(8 * times, rel=0.04)
-    assert found["upgrades"] == 0
+    counts = numbers("simulated-memory", "fetch-add", times)
+    assert counts["true_sharing"] == pytest.approx(8 * times, rel=0.04)
+    assert counts["upgrades"] == 0
 
 
 def test_readers_share_a_line() -> None:
-    found = numbers("simulated-memory", "read-shared", 500)
-    assert found["true_sharing"] + found["false_sharing"] < 40
-    assert found["invalidations"] < 20
+    counts = numbers("simulated-memory", "read-shared", 500)
+    assert counts["true_sharing"] + counts["false_sharing"] < 40
+    assert counts["invalidations"] < 20

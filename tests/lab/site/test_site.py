@@ -69,12 +69,12 @@ def test_the_search_works_on_pages_that_are_opened_from_a_disk(site: Path) -> No
         browser.get(f"{site.as_uri()}/performance/malloc.html")
         field = browser.find_element(By.CSS_SELECTOR, ".md-search__input")
         browser.execute_script("arguments[0].focus()", field)
-        until, found = time.monotonic() + 60, []
+        until, links = time.monotonic() + 60, []
         field.send_keys("privatization")
-        while not found and time.monotonic() < until:
-            found = browser.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+        while not links and time.monotonic() < until:
+            links = browser.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
             time.sleep(0.2)
-        assert found
+        assert links
     finally:
         browser.quit()
 
@@ -96,9 +96,9 @@ def test_navigation_follows_the_map(tmp_path: Path) -> None:
     parts = staging.stage(tmp_path, {"commands.md": "# Commands\n"})
     titles = [title for title, _ in parts]
     assert titles.index("Researcher") < titles.index("Service engineer") < titles.index("Reference")
-    found = [page for _, pages in parts for _, page in pages]
-    assert len(found) == len(set(found))
-    assert set(found) == {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.md")}
+    pages_of_map = [page for _, pages in parts for _, page in pages]
+    assert len(pages_of_map) == len(set(pages_of_map))
+    assert set(pages_of_map) == {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.md")}
     assert "](performance/malloc.md)" in (tmp_path / "index.md").read_text()
     assert "](index.md)" in (tmp_path / "map.md").read_text()
 
@@ -171,16 +171,16 @@ def test_zsh_and_fish_complete_a_line_with_the_files_that_are_installed(tmp_path
         if shutil.which(shell) is None:
             pytest.skip(f"{shell} could not be installed")
     file, environment = completion("fish", tmp_path)
-    told = printed(environment, "fish", "--no-config", "-c", f"source {file}; complete -C 'loam study l'")
-    assert [line.split("\t")[0] for line in told.splitlines()] == ["list"]
+    completions = printed(environment, "fish", "--no-config", "-c", f"source {file}; complete -C 'loam study l'")
+    assert [line.split("\t")[0] for line in completions.splitlines()] == ["list"]
     # zsh loads the file as a function at the first completion. That first call must answer too.
     file, environment = completion("zsh", tmp_path)
     steps = (
         f"fpath=({file.parent} $fpath); autoload -Uz compinit; compinit -u -D; _arguments() {{ print -r -- $* }}; "
         "words=(loam study l); CURRENT=3; $_comps[loam]"
     )
-    told = printed(environment, "zsh", "-f", "-c", steps)
-    assert '"list"' in told and '"run"' not in told
+    completions = printed(environment, "zsh", "-f", "-c", steps)
+    assert '"list"' in completions and '"run"' not in completions
 
 
 def test_the_gallery_tells_what_came_out_and_what_was_never_run(
@@ -191,7 +191,7 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
     older, newer = tmp_path / "results/stm-1", tmp_path / "results/stm-2"
     for folder, day, verdict in ((older, "01", "reproduced"), (newer, "02", "contradicted")):
         folder.mkdir(parents=True)
-        told = {
+        entry = {
             "id": claim.id,
             "sentence": "<b>faster</b>",
             "verdict": verdict,
@@ -200,17 +200,17 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
             "paper": [],
             "ours": [],
         }
-        made = {**synthetic_results.tour(), "study": name, "claims": [told], "created_utc": f"2026-11-{day}T00:00:00Z"}
+        made = {**synthetic_results.tour(), "study": name, "claims": [entry], "created_utc": f"2026-11-{day}T00:00:00Z"}
         (folder / "result.json").write_text(json.dumps(made))
     (tmp_path / "results/latest").symlink_to("stm-1")
     (tmp_path / "results/broken").mkdir()
     (tmp_path / "results/broken/result.json").write_text("{")
     assert gallery.run(tmp_path / "results", tmp_path / "page", as_json=True) == 0
-    said = json.loads(capsys.readouterr().out)
-    by_name = {study["study"]: study for study in said["studies"]}
+    document = json.loads(capsys.readouterr().out)
+    by_name = {study["study"]: study for study in document["studies"]}
     others = len({one.id for one in studies.load(studies.registry()[name]).claims if not one.follows_from}) - 1
     assert by_name[name]["verdicts"] == {"contradicted": 1, "not measured": others}
-    assert set(said["never_run"]) == set(studies.registry()) - {name}
+    assert set(document["never_run"]) == set(studies.registry()) - {name}
     page = (tmp_path / "page/index.html").read_text()
     assert "&lt;b&gt;faster&lt;/b&gt;" in page
     assert "Never run here" in page
@@ -220,7 +220,7 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
 
 
 def test_a_claim_that_its_paper_contradicts_is_told_so_though_nothing_ran() -> None:
-    told = {claim.id: gallery._unmeasured(claim) for claim in studies.load(studies.registry()["programs"]).claims}
-    assert (told["004-09"].mark, told["004-09"].verdict) == ("≠", "self-contradicting")
-    assert "26 % fewer" in told["004-09"].reason
-    assert (told["004-12"].mark, told["004-12"].verdict, told["004-12"].reason) == ("–", "not measured", "")
+    by_id = {claim.id: gallery._unmeasured(claim) for claim in studies.load(studies.registry()["programs"]).claims}
+    assert (by_id["004-09"].mark, by_id["004-09"].verdict) == ("≠", "self-contradicting")
+    assert "26 % fewer" in by_id["004-09"].reason
+    assert (by_id["004-12"].mark, by_id["004-12"].verdict, by_id["004-12"].reason) == ("–", "not measured", "")

@@ -21,9 +21,9 @@ from loam_lab.judging.statistics import binomial
     ],
 )
 def test_the_interval_is_that_of_clopper_and_pearson(hits: int, trials: int, low: float, high: float) -> None:
-    found = binomial.share(hits, trials)
-    assert found[0] == hits / trials
-    assert found[1:] == pytest.approx((low, high), abs=2e-4)
+    share = binomial.share(hits, trials)
+    assert share[0] == hits / trials
+    assert share[1:] == pytest.approx((low, high), abs=2e-4)
 
 
 @pytest.mark.parametrize("trials", [1, 7, 40])

@@ -37,10 +37,10 @@ def test_centres_of_few_and_of_many_blocks(n: int) -> None:
     """Of 256 blocks the weights of all pairs sum to more than 16 bits hold."""
     differences = np.random.default_rng(n).normal(0, 1, n).round(1)
     drawn = bootstrap.draws(n)[:, :6]
-    found = bootstrap.centres(differences, drawn)
+    centres = bootstrap.centres(differences, drawn)
     for k in range(drawn.shape[1]):
         walsh = intervals.walsh_averages(np.repeat(differences, drawn[:, k]))
-        assert found[k] == pytest.approx(float(np.median(walsh)), abs=1e-12)
+        assert centres[k] == pytest.approx(float(np.median(walsh)), abs=1e-12)
 
 
 def test_a_draw_that_took_one_block_alone_is_that_block() -> None:
@@ -70,9 +70,9 @@ def test_the_ends_are_the_quantiles_of_the_tail() -> None:
     samples = np.linspace(0, 1, 1001)
     for confidence in (0.8, 0.95):
         share = bootstrap.tail(10, confidence)
-        found = bootstrap.percentiles(0.5, samples, 10, confidence)
-        assert (found.low, found.high, found.n) == (pytest.approx(share), pytest.approx(1 - share), 10)
-        assert found.estimate == 0.5 and found.p is None
+        interval = bootstrap.percentiles(0.5, samples, 10, confidence)
+        assert (interval.low, interval.high, interval.n) == (pytest.approx(share), pytest.approx(1 - share), 10)
+        assert interval.estimate == 0.5 and interval.p is None
 
 
 def test_five_blocks_have_no_interval_and_six_have_one() -> None:
@@ -106,10 +106,12 @@ def test_a_pooled_rate_and_its_interval_are_those_of_its_draws() -> None:
     drawn = bootstrap.draws(8)
     for confidence in (0.8, 0.95):
         expected = bootstrap.percentiles(37 / 390, (above @ drawn) / (below @ drawn), 8, confidence)
-        found = bootstrap.ratio_of_sums(above, below, confidence)
-        assert found is not None
-        assert (found.estimate, found.low, found.high) == pytest.approx((37 / 390, expected.low, expected.high))
-        assert found.n == 8
+        interval = bootstrap.ratio_of_sums(above, below, confidence)
+        assert interval is not None
+        assert (interval.estimate, interval.low, interval.high) == pytest.approx(
+            (37 / 390, expected.low, expected.high)
+        )
+        assert interval.n == 8
     assert bootstrap.ratio_of_sums(above, below) == bootstrap.ratio_of_sums(above, below, 0.95)
 
 
@@ -144,11 +146,11 @@ def test_the_ratio_of_two_rates_keeps_the_blocks_paired() -> None:
     samples = (a @ drawn) / (b @ drawn) / ((c @ drawn) / (d @ drawn))
     for confidence in (0.8, 0.95):
         expected = bootstrap.percentiles(21 / 230 / (20 / 260), samples, 6, confidence)
-        found = bootstrap.ratio_of_rates((a, b), (c, d), confidence)
-        assert found is not None
+        interval = bootstrap.ratio_of_rates((a, b), (c, d), confidence)
+        assert interval is not None
         values = (expected.estimate, expected.low, expected.high)
-        assert (found.estimate, found.low, found.high) == pytest.approx(values)
-        assert found.n == 6
+        assert (interval.estimate, interval.low, interval.high) == pytest.approx(values)
+        assert interval.n == 6
     assert bootstrap.ratio_of_rates((a, b), (c, d)) == bootstrap.ratio_of_rates((a, b), (c, d), 0.95)
 
 

@@ -12,7 +12,7 @@ from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
 
 
-def told(made: Campaign) -> list[dict[str, Any]]:
+def contrasts_of(made: Campaign) -> list[dict[str, Any]]:
     return [one.as_json() for one in contrasts.contrasts(made)]
 
 
@@ -23,8 +23,8 @@ def speed(cell: Cell, block: int) -> dict[str, float]:
 
 
 def test_every_level_is_compared_with_the_first_of_its_factor() -> None:
-    found = told(claimed.campaign(claimed.study([]), speed))
-    by_name = {(line["what"], line["allocator"], line["threads"]): line for line in found}
+    lines = contrasts_of(claimed.campaign(claimed.study([]), speed))
+    by_name = {(line["what"], line["allocator"], line["threads"]): line for line in lines}
     ratios = {name: line["estimate"] for name, line in by_name.items()}
     assert ratios == pytest.approx({
         ("shift 4 against shift 5", "a", 1): 1.0, ("shift 4 against shift 5", "a", 2): 1.0,
@@ -47,7 +47,7 @@ def find(made: Campaign, allocator: str, threads: int = 1, shift: int = 5, group
 
 def test_every_contrast_names_its_cell_and_its_interval() -> None:
     made = claimed.campaign(claimed.study([]), speed)
-    line = next(one for one in told(made) if one["allocator"] == "b" and one["factor"] == "shift")
+    line = next(one for one in contrasts_of(made) if one["allocator"] == "b" and one["factor"] == "shift")
     ratio = contrasts.paired(made, (find(made, "b", shift=4), 0), (find(made, "b"), 0))
     assert ratio is not None
     assert line == {
@@ -57,7 +57,7 @@ def test_every_contrast_names_its_cell_and_its_interval() -> None:
         "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high, "n": 10, "p": ratio.p,
         "q": line["q"], "verdict": "worse", "rough": False,
     }  # fmt: skip
-    threads = next(one for one in told(made) if one["factor"] == "threads")
+    threads = next(one for one in contrasts_of(made) if one["factor"] == "threads")
     assert threads["parameters"] == {"shift": 5}, "what else the group varies"
 
 
@@ -68,13 +68,13 @@ def test_contrasts_are_adjusted_for_their_number_and_judged_by_the_studys_limits
             "operations": 100 * better * (1 + 0.03 * ((block * 7 + cell.threads * 3 + ord(cell.allocator)) % 5 - 2))
         }
 
-    found = told(claimed.campaign(claimed.study([]), noisy))
-    expected = multiplicity.benjamini_hochberg([line["p"] for line in found])
-    assert [line["q"] for line in found] == expected and len(set(expected)) > 1
-    assert any(line["rough"] for line in found)
-    wide = told(claimed.campaign(claimed.study([], margin=0.49, width_max=10.0), noisy))
+    lines = contrasts_of(claimed.campaign(claimed.study([]), noisy))
+    expected = multiplicity.benjamini_hochberg([line["p"] for line in lines])
+    assert [line["q"] for line in lines] == expected and len(set(expected)) > 1
+    assert any(line["rough"] for line in lines)
+    wide = contrasts_of(claimed.campaign(claimed.study([], margin=0.49, width_max=10.0), noisy))
     assert {(line["verdict"], line["rough"]) for line in wide} == {("equivalent", False)}
-    few = told(claimed.campaign(claimed.study([]), noisy, blocks=1))
+    few = contrasts_of(claimed.campaign(claimed.study([]), noisy, blocks=1))
     assert {(line["n"], line["p"], line["q"], line["verdict"]) for line in few} == {(1, 1.0, 1.0, "inconclusive")}
 
 
@@ -82,13 +82,13 @@ def test_a_group_without_synchronisation_adds_the_ratios_of_its_allocators() -> 
     groups = [
         {"name": "alone", "workload": "intset", "sync": ["stm"], "role": "sequential", "parameters": {"shift": [5, 4]}}
     ]
-    found = told(claimed.campaign(claimed.study([], groups=groups), speed))
-    own = [line for line in found if line["factor"] == "sequential"]
+    lines = contrasts_of(claimed.campaign(claimed.study([], groups=groups), speed))
+    own = [line for line in lines if line["factor"] == "sequential"]
     assert [(line["what"], line["parameters"]) for line in own] == [
         ("b against a, without synchronisation", {"shift": 5}), ("b against a, without synchronisation", {"shift": 4}),
     ]  # fmt: skip
     assert [line["estimate"] for line in own] == pytest.approx([1.0, 0.5])
-    assert len(found) == 4 and all("level" not in line for line in own)
+    assert len(lines) == 4 and all("level" not in line for line in own)
 
 
 def test_synchronisations_are_contrasted_with_the_first_of_their_group() -> None:
@@ -98,13 +98,13 @@ def test_synchronisations_are_contrasted_with_the_first_of_their_group() -> None
     )
     made.cells = [cell for cell in made.cells if ("shift", 5) in cell.parameters]
     made.descriptions["lock"] = claimed.DESCRIPTION
-    found = told(made)
-    assert [(line["what"], line["factor"], line["level"], line["allocator"]) for line in found] == [
+    lines = contrasts_of(made)
+    assert [(line["what"], line["factor"], line["level"], line["allocator"]) for line in lines] == [
         ("lock against stm", "sync", "lock", "a"), ("lock against stm", "sync", "lock", "b"),
     ]  # fmt: skip
-    assert [line["estimate"] for line in found] == pytest.approx([3.0, 3.0])
+    assert [line["estimate"] for line in lines] == pytest.approx([3.0, 3.0])
     made.cells = [cell for cell in made.cells if cell.sync == "lock" or cell.allocator == "a"]
-    assert [line["allocator"] for line in told(made.__class__(**_same(made)))] == ["a"]
+    assert [line["allocator"] for line in contrasts_of(made.__class__(**_same(made)))] == ["a"]
 
 
 def _same(made: Campaign) -> dict[str, object]:
@@ -120,8 +120,8 @@ def test_a_pair_needs_two_positive_values_of_one_block() -> None:
 
     made = claimed.campaign(claimed.study([]), values)
     a, b = (find(made, "a"), 0), (find(made, "b"), 0)
-    found = contrasts.paired(made, a, b)
-    assert found is not None and (found.estimate, found.n) == (pytest.approx(4.0), 8)
+    ratio = contrasts.paired(made, a, b)
+    assert ratio is not None and (ratio.estimate, ratio.n) == (pytest.approx(4.0), 8)
     assert contrasts.paired(made, b, a) is not None and contrasts.paired(made, a, (b[0], 1)) is None
     assert contrasts.paired(made, a, b, without=frozenset(range(10))) is None
     one = contrasts.paired(made, a, b, without=frozenset(range(9)))
@@ -139,8 +139,8 @@ def test_the_baseline_is_compared_with_nothing_but_its_own_copy() -> None:
     made.timed[a.key, 1] = made.runs(a)
     copy = contrasts.to_baseline(made, a, 1)
     assert copy is not None and copy.estimate == 1.0
-    found = contrasts.to_baseline(made, b)
-    assert found is not None and (found.estimate, found.n) == (pytest.approx(0.5), 10)
+    ratio = contrasts.to_baseline(made, b)
+    assert ratio is not None and (ratio.estimate, ratio.n) == (pytest.approx(0.5), 10)
     fewer = contrasts.to_baseline(made, b, without=frozenset({0, 1}))
     assert fewer is not None and fewer.n == 8
     elapsed = claimed.DESCRIPTION.workloads[0].metric("elapsed_s")

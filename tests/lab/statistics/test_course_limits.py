@@ -58,8 +58,8 @@ def test_levels_that_noise_alone_may_have_made_are_one() -> None:
     """Thirty values and twenty of noise 0.1: four deviations of the difference of their levels are 0.12."""
     noise = [0.0, 0.1, -0.1, 0.05, -0.05, 0.1, 0.0, -0.1, 0.05, -0.05]
     for step, kind in ((0.11, "flat"), (2.0, "slow-down")):
-        found = warmup.course([math.exp(n) for n in noise * 3] + [math.exp(n + step) for n in noise * 2])
-        assert found is not None and found.kind == kind
+        course = warmup.course([math.exp(n) for n in noise * 3] + [math.exp(n + step) for n in noise * 2])
+        assert course is not None and course.kind == kind
 
 
 def test_a_course_is_written_as_the_journal_has_it() -> None:

@@ -13,11 +13,11 @@ from loam_lab.judging.statistics import extremes, intervals
 def test_best_and_worst_with_the_ratio_between_them() -> None:
     random = np.random.default_rng(3)
     logs = np.log([1.0, 1.3, 0.7, 1.0]) + random.normal(0, 0.01, (10, 4)) + random.normal(0, 0.2, (10, 1))
-    found = extremes.pick(logs)
-    assert (found.best, found.worst) == (1, 2)
+    pick = extremes.pick(logs)
+    assert (pick.best, pick.worst) == (1, 2)
     expected = intervals.paired_ratio(np.exp(logs[:, 1]), np.exp(logs[:, 2]))
-    assert (found.ratio.low, found.ratio.high) == pytest.approx((expected.low, expected.high))
-    assert found.p == pytest.approx(1 / (extremes.SHUFFLES + 1)), (
+    assert (pick.ratio.low, pick.ratio.high) == pytest.approx((expected.low, expected.high))
+    assert pick.p == pytest.approx(1 / (extremes.SHUFFLES + 1)), (
         "no shuffle reaches what the block's noise hides from none"
     )
 
@@ -76,17 +76,17 @@ def test_ranks_of_equal_values_are_shared() -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations([0.0, 1.0, 3.0])))
 def test_the_best_and_the_worst_are_found_in_whatever_column(order: tuple[float, ...]) -> None:
-    found = extremes.pick([list(order)] * 6)
-    assert (found.best, found.worst) == (order.index(3.0), order.index(0.0))
-    assert found.ratio.estimate == pytest.approx(np.exp(3.0)) and found.ratio.n == 6
-    assert found.p == pytest.approx(6 * (1 / 6) ** 6, abs=1e-3), "only if all blocks have one order by chance"
+    pick = extremes.pick([list(order)] * 6)
+    assert (pick.best, pick.worst) == (order.index(3.0), order.index(0.0))
+    assert pick.ratio.estimate == pytest.approx(np.exp(3.0)) and pick.ratio.n == 6
+    assert pick.p == pytest.approx(6 * (1 / 6) ** 6, abs=1e-3), "only if all blocks have one order by chance"
 
 
 def test_of_equals_the_first_is_best_and_the_next_is_worst() -> None:
     for columns in (2, 3, 5):
-        found = extremes.pick(np.ones((6, columns)))
-        assert (found.best, found.worst, found.p) == (0, 1, 1.0)
-        assert (found.ratio.estimate, found.ratio.low, found.ratio.high) == (1.0, 1.0, 1.0)
+        pick = extremes.pick(np.ones((6, columns)))
+        assert (pick.best, pick.worst, pick.p) == (0, 1, 1.0)
+        assert (pick.ratio.estimate, pick.ratio.low, pick.ratio.high) == (1.0, 1.0, 1.0)
 
 
 def test_one_block_is_picked_from_and_nothing_is_shown() -> None:

@@ -41,8 +41,8 @@ def test_without_such_a_record_there_is_none() -> None:
 def test_other_bounds_and_other_lengths_are_left_out() -> None:
     first = run(line([1, 2, 3]))
     for odd in (line([5, 5, 5], [0, 8, 32]), line([5, 5], [0, 8]), line([5, 5]), line([5, 5, 5, 5])):
-        found = histograms.total([first, run(odd), first], "sizes")
-        assert found == Histogram([0, 8, 16], [2, 4, 6])
+        total = histograms.total([first, run(odd), first], "sizes")
+        assert total == Histogram([0, 8, 16], [2, 4, 6])
     # The first one's bounds count, also where its counts do not fit them.
     assert histograms.total([run(line([5, 5])), first], "sizes") == ADDED
 

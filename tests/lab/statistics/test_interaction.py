@@ -39,9 +39,9 @@ def test_it_invents_no_interaction_at_the_stated_rate(counts: tuple[int, int], s
     false = 0
     for _ in range(400):
         a, b = (blocks(random, count, spread=spread) for count, spread in zip(counts, spreads, strict=True))
-        found = interaction.compare(a, b, 400)
-        assert found is not None
-        false += found.p < 0.05
+        compared = interaction.compare(a, b, 400)
+        assert compared is not None
+        false += compared.p < 0.05
     assert false < 38, f"{false} of 400"
 
 
@@ -50,18 +50,18 @@ def test_it_finds_a_planted_interaction_in_the_column_that_has_it(
     counts: tuple[int, int], spreads: tuple[float, float]
 ) -> None:
     random = np.random.default_rng(6)
-    found, others, covered, moved = 0, 0, 0, 5 * max(spreads)
+    detected, others, covered, moved = 0, 0, 0, 5 * max(spreads)
     for _ in range(60):
         a = blocks(random, counts[0], spread=spreads[0])
         b = blocks(random, counts[1], spread=spreads[1], moved=moved)
         seen = interaction.compare(a, b, 1000)
         assert seen is not None
-        found += (seen.columns[0].p or 0) < 0.05
+        detected += (seen.columns[0].p or 0) < 0.05
         others += any((column.p or 0) < 0.05 for column in seen.columns[1:])
         first = seen.columns[0]
         assert first.low is not None and first.high is not None
         covered += first.low <= moved <= first.high
-    assert found >= 50, "an effect of five times the noise is found"
+    assert detected >= 50, "an effect of five times the noise is found"
     assert others <= 9, "and not in columns without one"
     assert covered >= 50
 
@@ -77,9 +77,9 @@ def test_the_probability_is_that_of_all_splits(monkeypatch: pytest.MonkeyPatch) 
         others = [row for row in range(12) if row not in chosen]
         reached += bool(interaction._statistic(rows[list(chosen)], rows[others]).max() >= seen - 1e-12)
     monkeypatch.setattr(interaction, "_by_student", lambda first, second: np.zeros(2))
-    found = interaction.compare(a, b, 20_000)
-    assert found is not None
-    assert found.p == pytest.approx(reached / math.comb(12, 6), rel=0.25, abs=0.002)
+    compared = interaction.compare(a, b, 20_000)
+    assert compared is not None
+    assert compared.p == pytest.approx(reached / math.comb(12, 6), rel=0.25, abs=0.002)
 
 
 def test_many_blocks_are_judged_as_dealing_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +104,8 @@ def test_yuens_statistic_is_that_of_the_textbook() -> None:
 
 def test_values_that_repeat_exactly_are_compared_without_noise() -> None:
     same = np.full((8, 2), 0.1)
-    found = interaction.compare(same, same, 200)
-    assert found is not None and found.p == 1
+    compared = interaction.compare(same, same, 200)
+    assert compared is not None and compared.p == 1
     moved = interaction.compare(same, same + np.array([0.0, 0.2]), 2000)
     assert moved is not None
     assert (moved.columns[1].p or 0) < 0.01 and moved.columns[0].p == 1

@@ -32,12 +32,12 @@ def test_students_part_is_yuens_test_of_each_column(first: int, second: int) -> 
     assert interaction._by_student(a, b) == pytest.approx([min(1.0, 2 * float(each.pvalue)) for each in expected])
     for i, each in enumerate(expected):
         assert interaction._freedom(a[:, i], b[:, i]) == pytest.approx(float(each.df))
-        found = interaction._interval(a[:, i], b[:, i], 0.5)
+        interval = interaction._interval(a[:, i], b[:, i], 0.5)
         own = stats.trim_mean(b[:, i], interaction.TRIM) - stats.trim_mean(a[:, i], interaction.TRIM)
         error = abs(own / float(each.statistic))
         reach = float(stats.t.ppf(0.975, float(each.df))) * error
-        assert (found.estimate, found.low, found.high) == pytest.approx((own, own - reach, own + reach))
-        assert (found.n, found.p) == (min(first, second), 0.5)
+        assert (interval.estimate, interval.low, interval.high) == pytest.approx((own, own - reach, own + reach))
+        assert (interval.n, interval.p) == (min(first, second), 0.5)
 
 
 def test_the_sign_says_which_machine_lies_above() -> None:
@@ -50,8 +50,8 @@ def test_the_sign_says_which_machine_lies_above() -> None:
 
 def test_values_that_repeat_have_no_error_and_as_many_degrees_as_the_smaller_sample() -> None:
     same = np.full((6, 1), 0.25)
-    found = interaction._interval(same[:, 0], same[:, 0] + 0.5, 0.1)
-    assert (found.estimate, found.low, found.high, found.n) == (0.5, 0.5, 0.5, 6)
+    interval = interaction._interval(same[:, 0], same[:, 0] + 0.5, 0.1)
+    assert (interval.estimate, interval.low, interval.high, interval.n) == (0.5, 0.5, 0.5, 6)
     assert interaction._freedom(np.zeros(6), np.zeros(9)) == 5.0
     assert interaction._freedom(np.zeros(30), np.zeros(10)) == 7.0, "of ten one is cut at either end"
     assert interaction._statistic(same, same + 0.5).tolist() == [0.5 / interaction.ERROR_MIN]
@@ -96,22 +96,22 @@ def test_many_blocks_of_both_are_not_dealt(
         return real(*given)
 
     monkeypatch.setattr(interaction, "_deals", noted)
-    found = interaction.compare(*machines(first, second), 200)
-    assert found is not None and dealt == ([(first + second, 2, 200)] if deals else [])
+    compared = interaction.compare(*machines(first, second), 200)
+    assert compared is not None and dealt == ([(first + second, 2, 200)] if deals else [])
 
 
 def test_a_probability_is_never_below_one_in_all_that_were_dealt() -> None:
     a, b = machines(20, 20, moved=5.0)
     for shuffles in (99, 1000):
-        found = interaction.compare(a, b, shuffles)
-        assert found is not None and found.p == 1 / (shuffles + 1)
-        assert [column.p for column in found.columns] == [found.p] * 2
+        compared = interaction.compare(a, b, shuffles)
+        assert compared is not None and compared.p == 1 / (shuffles + 1)
+        assert [column.p for column in compared.columns] == [compared.p] * 2
 
 
 def test_dealing_ends_once_the_least_column_was_reached_often_enough() -> None:
     same = np.zeros((8, 2))
-    found = interaction.compare(same, same, 10_000)
-    assert found is not None and found.p == 1.0
+    compared = interaction.compare(same, same, 10_000)
+    assert compared is not None and compared.p == 1.0
     # Of columns that both are reached each time the first portion is enough: 500 rows.
     assert next(iter(interaction._deals(16, 2, 10_000))).shape == (500, 16) and REACHED_MAX <= 500
     # One column far off is never reached, however often the other is.
@@ -138,10 +138,10 @@ def test_the_larger_probability_of_both_ways_counts(monkeypatch: pytest.MonkeyPa
     a, b = machines(8, 8)
     dealt = interaction.compare(a, b, 400)
     monkeypatch.setattr(interaction, "_by_student", lambda first, second: np.array([1.0, 0.0]))
-    found = interaction.compare(a, b, 400)
-    assert dealt is not None and found is not None
-    assert found.columns[0].p == 1.0 and (found.columns[1].p or 0) <= (dealt.columns[1].p or 0)
-    assert found.p == found.columns[1].p, "of the least column"
+    compared = interaction.compare(a, b, 400)
+    assert dealt is not None and compared is not None
+    assert compared.columns[0].p == 1.0 and (compared.columns[1].p or 0) <= (dealt.columns[1].p or 0)
+    assert compared.p == compared.columns[1].p, "of the least column"
 
 
 # ---- what is refused

@@ -51,9 +51,9 @@ def test_the_probability_of_many_pairs_is_scipys(n: int) -> None:
     differences = np.random.default_rng(n).normal(0.2, 1, n)
     expected = stats.wilcoxon(differences, method="asymptotic", correction=True).pvalue
     assert intervals.signed_rank_p(differences) == pytest.approx(float(expected), rel=1e-9)
-    found = intervals.hodges_lehmann(differences)
+    interval = intervals.hodges_lehmann(differences)
     k, walsh = intervals.signed_rank_rank(n), intervals.walsh_averages(differences)
-    assert (found.low, found.high) == (walsh[k - 1], walsh[-k])
+    assert (interval.low, interval.high) == (walsh[k - 1], walsh[-k])
 
 
 @pytest.mark.parametrize(("n", "miss"), [(1, 1.0), (5, 2 / 32), (6, 2 / 64), (7, 2 / 128)])
@@ -113,8 +113,14 @@ def test_no_series_of_finite_values_is_refused(wrong: list[float]) -> None:
 
 
 def test_a_ratio_of_one_pair_is_that_ratio() -> None:
-    found = intervals.paired_ratio([3.0], [2.0])
-    assert (found.estimate, found.low, found.high, found.n, found.p) == (pytest.approx(1.5), None, None, 1, 1.0)
+    interval = intervals.paired_ratio([3.0], [2.0])
+    assert (interval.estimate, interval.low, interval.high, interval.n, interval.p) == (
+        pytest.approx(1.5),
+        None,
+        None,
+        1,
+        1.0,
+    )
     small = intervals.paired_ratio([0.1] * 6, [0.2] * 6)
     assert (small.estimate, small.low, small.high) == pytest.approx((0.5, 0.5, 0.5))
     assert intervals.paired_ratio([1.0] * 6, [2.0] * 6, 0.99).low is None
@@ -133,8 +139,8 @@ def test_a_ratio_needs_pairs() -> None:
 
 def test_a_geometric_mean_is_over_cases_and_its_interval_over_turns() -> None:
     logs = np.log([[1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [4.0, 4.4, 4.8, 5.2, 5.6, 6.0]])
-    found = intervals.geometric_mean(logs)
-    assert (found.low, found.high, found.n) == (pytest.approx(2.0), pytest.approx(3.0), 6)
+    interval = intervals.geometric_mean(logs)
+    assert (interval.low, interval.high, interval.n) == (pytest.approx(2.0), pytest.approx(3.0), 6)
     assert intervals.geometric_mean(logs, 0.99).low is None
     one = intervals.geometric_mean(logs[:, :1])
     assert (one.estimate, one.low, one.n) == (pytest.approx(2.0), None, 1)

@@ -27,19 +27,19 @@ def test_an_interval_of_many_blocks_is_that_of_their_batches() -> None:
     more = np.append(limit, 0.3)
     batches = intervals.batched(more)
     assert len(batches) == 133 and batches[0] == np.median(more[:3]) and batches[-1] == np.median(more[-5:])
-    found = intervals.hodges_lehmann(more)
-    assert found == replace(intervals.hodges_lehmann(batches), n=len(more)), "all blocks are counted"
+    interval = intervals.hodges_lehmann(more)
+    assert interval == replace(intervals.hodges_lehmann(batches), n=len(more)), "all blocks are counted"
     assert intervals.hodges_lehmann(limit).n == intervals.MANY
 
 
 def test_the_best_of_many_blocks_is_picked_by_their_batches() -> None:
     random = np.random.default_rng(2)
     logs = np.array([0.0, 0.5, -0.5]) + random.normal(0, 0.3, (intervals.MANY + 1, 3))
-    found = extremes.pick(logs)
-    assert (found.best, found.worst, found.ratio.n) == (1, 2, intervals.MANY + 1)
+    pick = extremes.pick(logs)
+    assert (pick.best, pick.worst, pick.ratio.n) == (1, 2, intervals.MANY + 1)
     batches = intervals.batched(logs)
-    assert found.ratio.estimate == pytest.approx(extremes.pick(batches).ratio.estimate)
-    assert found.p == extremes.probability(batches, 1, 2)
+    assert pick.ratio.estimate == pytest.approx(extremes.pick(batches).ratio.estimate)
+    assert pick.p == extremes.probability(batches, 1, 2)
 
 
 def test_of_many_blocks_batches_are_drawn_again_and_no_count_is_lost() -> None:
@@ -50,8 +50,8 @@ def test_of_many_blocks_batches_are_drawn_again_and_no_count_is_lost() -> None:
     assert len(sizes) == bootstrap.BATCHES and set(sizes) == {3, 4} and sizes.sum() == len(more)
     expected = [part.sum() for part in np.split(more, np.cumsum(sizes)[:-1])]
     assert bootstrap._batched(more).tolist() == expected
-    found = bootstrap.ratio_of_sums(more, np.full(len(more), 4.0))
-    assert found is not None and found.estimate == pytest.approx(25.0) and found.n == bootstrap.BATCHES
-    assert found.low is not None and found.high is not None and found.low < 25 < found.high
+    interval = bootstrap.ratio_of_sums(more, np.full(len(more), 4.0))
+    assert interval is not None and interval.estimate == pytest.approx(25.0) and interval.n == bootstrap.BATCHES
+    assert interval.low is not None and interval.high is not None and interval.low < 25 < interval.high
     few = bootstrap.ratio_of_sums(limit, np.full(len(limit), 4.0))
     assert few is not None and few.n == bootstrap.MANY

@@ -71,12 +71,12 @@ def test_the_labs_own_figures_are_numbers_and_counts_are_whole() -> None:
         "wall_s": 1.5, "user_s": 0.25, "system_s": 0.5, "rss_peak_bytes": 4096, "faults_minor": 7, "faults_major": 0,
         "switches_voluntary": 2, "switches_involuntary": 3,
     }  # fmt: skip
-    found = run(**figures)
-    assert {name: found.figure(name) for name in figures} == figures
-    assert found.figure("processor_s") == 0.75
+    known = run(**figures)
+    assert {name: known.figure(name) for name in figures} == figures
+    assert known.figure("processor_s") == 0.75
     for metric in reading.PROCESS_METRICS:
         whole = metric.kind in ("bytes", "count")
-        assert type(found.value(metric)) is (int if whole else float), metric.name
+        assert type(known.value(metric)) is (int if whole else float), metric.name
     assert run(user_s=1.0).figure("processor_s") is None and run(system_s=1.0).figure("processor_s") is None
     own = Metric(name="ops", kind="count")
     assert type(reading.whole(own, 3.0)) is float, "a workload's count may be a sum of parts"
@@ -112,11 +112,11 @@ def test_a_result_is_what_the_first_end_that_has_one_says() -> None:
 
 def test_begin_and_end_are_no_other_records() -> None:
     others = [{"kind": "series", "name": "s"}, {"kind": "site", "n": 1}]
-    found = run(
+    known = run(
         records=[{"kind": "begin", "seed": 1}, others[0], {"kind": "begin", "seed": 2}, others[1], {"kind": "end"}]
     )
-    assert found.others == tuple(others) and list(found.records()) == others
-    assert found.begin == {"kind": "begin", "seed": 1}
+    assert known.others == tuple(others) and list(known.records()) == others
+    assert known.begin == {"kind": "begin", "seed": 1}
 
 
 def test_timed_runs_of_a_cell_share_the_begin_record_of_one_with_the_same_mapping() -> None:
@@ -183,15 +183,22 @@ def test_a_quiet_run_keeps_what_is_asked_of_it_and_a_disturbed_one_all(monkeypat
 def test_runs_are_sorted_by_block_and_plan_over_all_files(tmp_path: Path) -> None:
     first = line("a", block=1, order=4) + line("b", block=0, order=3)
     second = line("c", block=0, order=1) + line("d", block=1, order=2)
-    found = read(tmp_path, first, second)
-    assert [(each.block, each.order) for each in found.runs] == [(0, 1), (0, 3), (1, 2), (1, 4)] and found.damaged == 0
+    contents = read(tmp_path, first, second)
+    assert [(each.block, each.order) for each in contents.runs] == [
+        (0, 1),
+        (0, 3),
+        (1, 2),
+        (1, 4),
+    ] and contents.damaged == 0
     assert Reader(tmp_path).read([]) == []
 
 
 def test_damaged_lines_are_counted_and_a_torn_end_is_none(tmp_path: Path) -> None:
     good = line("a")
-    found = read(tmp_path, good + "torn\n" + "\n" + " \n" + "[1]\n" + '{"cell": "c"}\n' + '{"id": null}\n' + '{"torn')
-    assert found.damaged == 4 and len(found.runs) == 1
+    contents = read(
+        tmp_path, good + "torn\n" + "\n" + " \n" + "[1]\n" + '{"cell": "c"}\n' + '{"id": null}\n' + '{"torn'
+    )
+    assert contents.damaged == 4 and len(contents.runs) == 1
 
 
 def test_a_line_of_another_version_is_refused_and_one_of_none_is_read(tmp_path: Path) -> None:
@@ -206,8 +213,8 @@ def test_a_run_that_is_there_twice_counts_once_as_the_plan_has_it(tmp_path: Path
     (tmp_path / "b").mkdir()
     once, late, early = line("x", order=9), line("y", order=5, detail="late"), line("y", order=2, detail="early")
     for folder, files in (("a", (once + late, early)), ("b", (once + early, late))):
-        found = read(tmp_path / folder, *files)
-        assert [(each.order, each.detail) for each in found.runs] == [(2, "early"), (9, "")]
+        contents = read(tmp_path / folder, *files)
+        assert [(each.order, each.detail) for each in contents.runs] == [(2, "early"), (9, "")]
     same = read(tmp_path / "a", line("y", order=2, detail="first"), line("y", order=2, detail="second"))
     assert [each.detail for each in same.runs] == ["first"]
     # Names that only sound alike: what differs in cell, block or copy is another run.
@@ -235,11 +242,11 @@ def rated(reader: Reader, **values: Any) -> Run:
 
 def test_columns_are_those_of_runs_with_one_iteration_of_the_same_numbers() -> None:
     reader = Reader(Path())
-    found = reading.columns([rated(reader, a=1, b=2, wall_s=0.5), rated(reader, a=3, b=4)])
-    assert found is not None
-    assert (found["a"].tolist(), found["b"].tolist()) == ([1, 3], [2, 4])
-    assert found["wall_s"][0] == 0.5 and np.isnan(found["wall_s"][1]) and np.isnan(found["processor_s"]).all()
-    assert set(found) == {"a", "b", *(metric.name for metric in reading.PROCESS_METRICS)}
+    columns = reading.columns([rated(reader, a=1, b=2, wall_s=0.5), rated(reader, a=3, b=4)])
+    assert columns is not None
+    assert (columns["a"].tolist(), columns["b"].tolist()) == ([1, 3], [2, 4])
+    assert columns["wall_s"][0] == 0.5 and np.isnan(columns["wall_s"][1]) and np.isnan(columns["processor_s"]).all()
+    assert set(columns) == {"a", "b", *(metric.name for metric in reading.PROCESS_METRICS)}
     assert reading.columns([]) is None
     assert reading.columns([rated(reader, a=1), run(reader)]) is None
     assert reading.columns([rated(reader, a=1), run(reader, records=[{"kind": "iteration", "a": 1}] * 2)]) is None

@@ -217,9 +217,9 @@ def test_one_of_twenty_runs_may_fail(good: int, failed: int, unproven: int, stat
 
 def test_a_folder_is_read_with_its_damage(tmp_path: Path) -> None:
     campaigns.measure(campaigns.study(blocks=6, blame=True), tmp_path)
-    told: list[str] = []
-    made = data.load(tmp_path, told.append)
-    assert told == []
+    warnings: list[str] = []
+    made = data.load(tmp_path, warnings.append)
+    assert warnings == []
     plain, fast = made.cells
     assert [r.block for r in made.runs(plain)] == [*range(6)] and [r.block for r in made.runs(plain, 1)] == [*range(6)]
     assert [r.block for r in made.runs(fast)] == [*range(6)] and made.runs(fast, 1) == []
@@ -230,9 +230,9 @@ def test_a_folder_is_read_with_its_damage(tmp_path: Path) -> None:
     assert first.begin["workload"] == "intset" and first.attempt == 0
     with journal.files(tmp_path)[0].open("a") as file:
         file.write("torn\ntorn again\n")
-    assert len(data.load(tmp_path, told.append).runs(plain)) == 6
-    assert told == ["2 lines of the journal cannot be read; their runs are missing; --resume runs them again"]
+    assert len(data.load(tmp_path, warnings.append).runs(plain)) == 6
+    assert warnings == ["2 lines of the journal cannot be read; their runs are missing; --resume runs them again"]
     data.load(tmp_path)
     for file in journal.files(tmp_path):
         file.unlink()
-    assert data.load(tmp_path, told.append).timed == {} and len(told) == 1
+    assert data.load(tmp_path, warnings.append).timed == {} and len(warnings) == 1

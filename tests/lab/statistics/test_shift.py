@@ -23,15 +23,15 @@ def test_large_samples_have_the_normal_probability_and_rank() -> None:
     random = np.random.default_rng(5)
     for m, n in ((intervals.EXACT_MAX + 1, intervals.EXACT_MAX + 1), (70, 20), (20, 90)):
         first, second = random.normal(0, 1, m), random.normal(0.3, 1, n)
-        found = shift.shift(first, second)
+        interval = shift.shift(first, second)
         expected = stats.mannwhitneyu(second, first, method="asymptotic", use_continuity=True).pvalue
-        assert found.p == pytest.approx(expected)
+        assert interval.p == pytest.approx(expected)
         k, mean, deviation = shift.rank_sum_rank(m, n), m * n / 2, math.sqrt(m * n * (m + n + 1) / 12)
         inside, outside = (2 * stats.norm.cdf((u + 0.5 - mean) / deviation) for u in (k - 1, k))
         assert inside <= 0.05 < outside
         differences = np.sort((second[None, :] - first[:, None]).ravel())
-        assert (found.low, found.high) == (differences[k - 1], differences[-k])
-        assert found.n == min(m, n)
+        assert (interval.low, interval.high) == (differences[k - 1], differences[-k])
+        assert interval.n == min(m, n)
 
 
 def test_a_ratio_takes_positive_values_of_any_size() -> None:
@@ -70,8 +70,8 @@ def test_the_largest_exact_samples_are_exact(m: int, n: int) -> None:
 def test_samples_that_miss_exactly_as_often_as_they_may_have_an_interval() -> None:
     """Three and three: 2 of 20 orders."""
     assert (shift.rank_sum_rank(3, 3, 0.9), shift.rank_sum_rank(3, 3, 0.9 + 1e-6)) == (1, 0)
-    found = shift.shift([1.0, 2.0, 3.0], [11.0, 12.0, 13.0], 0.9)
-    assert (found.estimate, found.low, found.high, found.n) == (10.0, 8.0, 12.0, 3)
+    interval = shift.shift([1.0, 2.0, 3.0], [11.0, 12.0, 13.0], 0.9)
+    assert (interval.estimate, interval.low, interval.high, interval.n) == (10.0, 8.0, 12.0, 3)
     assert shift.shift([1.0, 2.0, 3.0], [11.0, 12.0, 13.0]).low is None
     assert shift.ratio([1.0, 2.0, 3.0], [11.0, 12.0, 13.0], 0.9).low == pytest.approx(11 / 3)
 

@@ -58,19 +58,19 @@ def test_p_equals_scipy_without_ties(differences: list[float]) -> None:
 
 @given(st.lists(FINITE, min_size=6, max_size=20))
 def test_interval_excludes_zero_exactly_when_p_is_small(differences: list[float]) -> None:
-    found = intervals.hodges_lehmann(differences)
-    assert found.low is not None and found.high is not None and found.p is not None
-    assert found.low <= found.estimate <= found.high
+    interval = intervals.hodges_lehmann(differences)
+    assert interval.low is not None and interval.high is not None and interval.p is not None
+    assert interval.low <= interval.estimate <= interval.high
     if 0 not in intervals.walsh_averages(differences):
-        assert (found.low > 0 or found.high < 0) == (found.p <= 0.05 * (1 + 1e-9))
+        assert (interval.low > 0 or interval.high < 0) == (interval.p <= 0.05 * (1 + 1e-9))
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=6, max_size=15), st.floats(0.5, 2))
 def test_a_constant_ratio_is_found_exactly(values: list[float], factor: float) -> None:
-    found = intervals.paired_ratio([factor * v for v in values], values)
-    assert found.low is not None and found.high is not None
-    assert found.estimate == pytest.approx(factor)
-    assert found.width == pytest.approx(0, abs=1e-9)
+    interval = intervals.paired_ratio([factor * v for v in values], values)
+    assert interval.low is not None and interval.high is not None
+    assert interval.estimate == pytest.approx(factor)
+    assert interval.width == pytest.approx(0, abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=6, max_size=15))
@@ -91,9 +91,9 @@ def test_coverage_of_the_paired_interval(n: int, drift: float) -> None:
     for _ in range(trials):
         common = np.cumsum(random.normal(0, drift, n))
         noise = random.normal(0, 0.02, (2, n)) + 0.3 * (random.random((2, n)) < 0.05)
-        found = intervals.hodges_lehmann(common + effect + noise[0] - (common + noise[1]))
-        assert found.low is not None and found.high is not None
-        hits += found.low <= effect <= found.high
+        interval = intervals.hodges_lehmann(common + effect + noise[0] - (common + noise[1]))
+        assert interval.low is not None and interval.high is not None
+        hits += interval.low <= effect <= interval.high
     assert 0.93 <= hits / trials <= 0.985
 
 
@@ -108,17 +108,17 @@ def test_median_interval_equals_binomial_counting() -> None:
 
 @given(st.lists(FINITE, min_size=1, max_size=30))
 def test_median_lies_in_its_interval(values: list[float]) -> None:
-    found = intervals.median(values)
-    assert found.estimate == pytest.approx(float(np.median(values)))
-    if found.low is not None and found.high is not None:
-        assert found.low <= found.estimate <= found.high
+    interval = intervals.median(values)
+    assert interval.estimate == pytest.approx(float(np.median(values)))
+    if interval.low is not None and interval.high is not None:
+        assert interval.low <= interval.estimate <= interval.high
 
 
 def test_counts_are_pooled_as_ratio_of_sums() -> None:
-    found = bootstrap.ratio_of_sums([1] * 5 + [100], [10] * 5 + [200])
-    assert found is not None and found.low is not None and found.high is not None
-    assert found.estimate == pytest.approx(105 / 250)
-    assert found.low <= found.estimate <= found.high
+    interval = bootstrap.ratio_of_sums([1] * 5 + [100], [10] * 5 + [200])
+    assert interval is not None and interval.low is not None and interval.high is not None
+    assert interval.estimate == pytest.approx(105 / 250)
+    assert interval.low <= interval.estimate <= interval.high
     assert bootstrap.ratio_of_sums([0, 0], [0, 0]) is None
     few = bootstrap.ratio_of_sums([1, 2], [4, 4])
     assert few is not None and few.low is None

@@ -56,5 +56,5 @@ def test_simulated_cores_are_counted_in_the_runs_that_went_well() -> None:
     for block in (0, 3):
         made.runs(cell)[block].state = "failed"
         made.runs(cell)[block].iterations = cut_short.runs(cell)[block].iterations
-    (found,) = counting.of_cell(made, cell)
-    assert (found.l1d_misses, found.accesses, found.l1d_miss_ratio) == (3.0, 6.0, 0.5)
+    (counts,) = counting.of_cell(made, cell)
+    assert (counts.l1d_misses, counts.accesses, counts.l1d_miss_ratio) == (3.0, 6.0, 0.5)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from campaigns import STM, FakeInstruments, asking, measure, study, told_times
+from campaigns import STM, FakeInstruments, asking, measure, stated_times, study
 
 from loam_lab.commands.bench import bench
 from loam_lab.judging.statistics import warmup
@@ -37,11 +37,11 @@ def series(seed: int, *levels: tuple[int, float], noise: float = 0.01) -> list[f
 )
 def test_the_course_of_known_series(levels: list[tuple[int, float]], kind: str, steady_from: int | None) -> None:
     for seed in range(20):
-        found = warmup.course(series(seed, *levels))
-        assert found is not None
-        assert found.kind == kind
-        assert (found.steady_from is None) == (steady_from is None)
-        assert steady_from is None or abs((found.steady_from or 0) - steady_from) <= 1
+        course = warmup.course(series(seed, *levels))
+        assert course is not None
+        assert course.kind == kind
+        assert (course.steady_from is None) == (steady_from is None)
+        assert steady_from is None or abs((course.steady_from or 0) - steady_from) <= 1
 
 
 def test_noise_alone_has_hardly_a_course() -> None:
@@ -87,9 +87,9 @@ def test_one_outlier_is_no_level() -> None:
     for seed in range(20):
         values = series(seed, (40, 1.0))
         values[20] *= 2
-        found = warmup.course(values)
-        assert found is not None
-        assert found.kind == "flat"
+        course = warmup.course(values)
+        assert course is not None
+        assert course.kind == "flat"
 
 
 def test_a_cold_first_run_is_told_from_noise() -> None:
@@ -117,7 +117,7 @@ def test_a_campaign_notes_the_course_and_warns(tmp_path: Path) -> None:
 
 
 def test_bench_tells_of_a_cold_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told_times(monkeypatch)
+    stated_times(monkeypatch)
     mark = tmp_path / "mark"
     # Twice for the runs that do not count, once for each copy's first that does.
     slow = f"echo x >> {mark}; [ $(wc -l < {mark}) -le 5 ] && s=35 || s=05; echo took 0.$s >&2"

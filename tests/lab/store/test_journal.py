@@ -34,7 +34,7 @@ def test_lines_are_read_back(tmp_path: Path) -> None:
     with journal.Journal(tmp_path) as writer:
         for number in range(3):
             writer.append(line(number))
-    assert [found["id"] for found in journal.read(tmp_path)] == ["id0", "id1", "id2"]
+    assert [record["id"] for record in journal.read(tmp_path)] == ["id0", "id1", "id2"]
     assert written(tmp_path).read_bytes().count(b"\n") == 3
 
 
@@ -49,7 +49,7 @@ def test_a_torn_last_line_is_skipped_and_mended(tmp_path: Path, cut: int) -> Non
     assert len(journal.read(tmp_path)) == kept
     with journal.Journal(tmp_path) as writer:
         writer.append(line(2))
-    assert [found["id"] for found in journal.read(tmp_path)] == ["id0", *["id1"][: kept - 1], "id2"]
+    assert [record["id"] for record in journal.read(tmp_path)] == ["id0", *["id1"][: kept - 1], "id2"]
     assert written(tmp_path).read_bytes().endswith(b"\n")
 
 
@@ -69,7 +69,7 @@ def test_a_long_torn_line_is_found_beyond_one_read(tmp_path: Path) -> None:
     written(tmp_path).write_bytes(whole[:-10])
     with journal.Journal(tmp_path):
         pass
-    assert [found["id"] for found in journal.read(tmp_path)] == ["id0"]
+    assert [record["id"] for record in journal.read(tmp_path)] == ["id0"]
 
 
 def test_the_lines_of_several_writers_are_read_together(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_lines_of_several_writers_are_read_together(tmp_path: Path) -> None:
         with journal.Journal(folder, writer_name) as writer:
             for number in numbers:
                 writer.append(line(number, detail=writer_name))
-    assert [(found["id"], found["detail"]) for found in journal.read(folder)] == [
+    assert [(record["id"], record["detail"]) for record in journal.read(folder)] == [
         ("id0", "a"),
         ("id1", "b"),
         ("id2", "b"),
@@ -138,7 +138,7 @@ def test_a_line_that_the_kernel_takes_in_pieces_is_whole(tmp_path: Path, monkeyp
         for number in range(3):
             writer.append(line(number, detail="é" * number))
         monkeypatch.undo()
-    assert [found["detail"] for found in journal.read(tmp_path)] == ["", "é", "éé"]
+    assert [record["detail"] for record in journal.read(tmp_path)] == ["", "é", "éé"]
 
 
 def test_an_unusable_folder_is_named() -> None:

@@ -46,8 +46,8 @@ def words(outcomes: list[steps.Step]) -> dict[str, str]:
 
 
 def test_what_would_be_changed_is_what_measures_worse(machine: Kernel) -> None:
-    found = {change.path: (change.before, change.after) for change in settings.changes(machine)}
-    assert found == {
+    by_path = {change.path: (change.before, change.after) for change in settings.changes(machine)}
+    assert by_path == {
         THP: ("always", "madvise"), "/sys/kernel/mm/transparent_hugepage/defrag": ("always", "madvise"),
         GOVERNOR.format(0): ("powersave", "performance"), GOVERNOR.format(1): ("schedutil", "performance"),
         "/sys/devices/system/cpu/intel_pstate/no_turbo": ("0", "1"), "/proc/sys/kernel/numa_balancing": ("1", "0"),
@@ -93,11 +93,11 @@ def test_only_what_is_still_ours_is_put_back(machine: Kernel, notes: journal.Jou
     machine.put(THP, "always madvise [never]")
     machine.put(GOVERNOR.format(0), "powersave")
     machine.path(GOVERNOR.format(1)).unlink()
-    found = {outcome.path: outcome for outcome in restore(machine, notes)}
-    assert found[THP].how == "changed meanwhile" and "never" in found[THP].detail
-    assert found[GOVERNOR.format(0)].how == "already back" and found[GOVERNOR.format(1)].how == "gone"
+    by_path = {outcome.path: outcome for outcome in restore(machine, notes)}
+    assert by_path[THP].how == "changed meanwhile" and "never" in by_path[THP].detail
+    assert by_path[GOVERNOR.format(0)].how == "already back" and by_path[GOVERNOR.format(1)].how == "gone"
     assert machine.read(THP) == "always madvise [never]"
-    assert sum(outcome.how == "restored" for outcome in found.values()) == 9
+    assert sum(outcome.how == "restored" for outcome in by_path.values()) == 9
 
 
 def test_after_a_reboot_nothing_is_written(tmp_path: Path, notes: journal.Journal) -> None:
@@ -108,10 +108,10 @@ def test_after_a_reboot_nothing_is_written(tmp_path: Path, notes: journal.Journa
     machine.put(BOOT, "second-boot")
     machine.put("/proc/sys/kernel/nmi_watchdog", "0")  # now by the system's own configuration
     before = machine.values()
-    found = words(restore(machine, notes))
+    by_path = words(restore(machine, notes))
     assert machine.values() == before
-    assert found.pop("/proc/sys/kernel/nmi_watchdog") == "changed meanwhile"
-    assert set(found.values()) == {"undone by a reboot"}
+    assert by_path.pop("/proc/sys/kernel/nmi_watchdog") == "changed meanwhile"
+    assert set(by_path.values()) == {"undone by a reboot"}
 
 
 def test_applied_twice_the_first_values_come_back(machine: Kernel, notes: journal.Journal) -> None:
@@ -198,8 +198,8 @@ def test_killed_at_any_step_restore_still_undoes_everything(tmp_path: Path, duri
 
 def test_a_refused_value_is_reported_and_is_not_ours(tmp_path: Path, notes: journal.Journal) -> None:
     machine = kernel(tmp_path / "root", refuses={THP: errno.EINVAL})
-    found = {outcome.path: outcome for outcome in apply(machine, notes)}
-    assert found[THP].how == "failed" and found[THP].detail == "Invalid argument"
+    by_path = {outcome.path: outcome for outcome in apply(machine, notes)}
+    assert by_path[THP].how == "failed" and by_path[THP].detail == "Invalid argument"
     assert THP not in {entry.path for entry in notes.open_entries()} and len(notes.open_entries()) == 11
 
 
@@ -237,8 +237,8 @@ def test_doctor_knows_what_is_changed(machine: Kernel, notes: journal.Journal) -
     shown = View(tree=machine)
     assert list(tuned.of(shown, notes)) == []
     apply(machine, notes, "thp", "turbo")
-    (found,) = tuned.of(shown, notes)
-    assert found.fact.startswith("2 files changed by loam tune since 20") and found.fact.endswith(": thp, turbo")
+    (finding,) = tuned.of(shown, notes)
+    assert finding.fact.startswith("2 files changed by loam tune since 20") and finding.fact.endswith(": thp, turbo")
     restore(machine, notes)
     assert list(tuned.of(shown, notes)) == []
 

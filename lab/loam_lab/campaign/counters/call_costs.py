@@ -38,17 +38,17 @@ def counted(stretches: Mapping[str, Mapping[str, int]]) -> dict[tuple[int, str, 
         all_of_them = events.get("Ir", 0), events.get("Dr", 0) + events.get("Dw", 0), events.get("Ge", 0)
         instructions, accesses, locked = (value / int(calls) for value in all_of_them)
         means[int(of), kind, int(length)] = instructions, accesses, locked
-    found = {}
+    per_call = {}
     for (size, what, burst), (instructions, accesses, locked) in means.items():
         if size == 0:
             continue
         # The function of the empty loops is one instruction, which reads where to return to.
         loop_instructions, loop_accesses, loop_locked = means[0, what, burst]
-        found[size, what, burst] = costs.Executed(
+        per_call[size, what, burst] = costs.Executed(
             round(instructions - loop_instructions + 1, 2), round(accesses - loop_accesses + 1, 2),
             round(locked - loop_locked, 2),
         )  # fmt: skip
-    return found
+    return per_call
 
 
 def sizes(means: Counted) -> list[costs.Size]:
@@ -96,8 +96,8 @@ def count(name: str) -> costs.Table:
             ("--collect-atstart=no", "--cache-sim=yes", "--collect-bus=yes"),
         )  # fmt: skip
     if done.returncode != 0 or not any(re.match(rf"{SIZES[-1]};remote;", stretch) for stretch in stretches):
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")]
-        raise LoamError("--allocator", name, f"does not run under valgrind: {' '.join(said[-2:])}", exit_code=1)
+        messages = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")]
+        raise LoamError("--allocator", name, f"does not run under valgrind: {' '.join(messages[-2:])}", exit_code=1)
     return costs.Table(loaded.name, loaded.version, loaded.sha256, sizes(counted(stretches)))
 
 

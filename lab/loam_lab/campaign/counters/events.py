@@ -85,7 +85,7 @@ def as_text(wanted: Iterable[Event]) -> str:
     return ",".join(f"{event.name}:{event.kind}:{event.config}" for event in wanted)
 
 
-def told(sums: Mapping[str, float]) -> dict[str, Count]:
+def counts_of(sums: Mapping[str, float]) -> dict[str, Count]:
     """The counts of a workload that counted itself, by name. sums: totals of its records"""
     share = sums.get(f"{COUNTED}share", 1.0)
     names = (name.removeprefix(COUNTED) for name in sums if name.startswith(COUNTED))
@@ -108,13 +108,13 @@ class Counting:
 
     def read(self) -> dict[str, Count]:
         """What was counted so far, by name; a counter that never had a turn on the processor is left out."""
-        found = {}
+        counts = {}
         for name, descriptor in self._open.items():
             value, enabled, running = struct.unpack("3Q", os.read(descriptor, 24))
             count = scaled(value, enabled, running)
             if count is not None:
-                found[name] = count
-        return found
+                counts[name] = count
+        return counts
 
     def close(self) -> None:
         """Give the counters back."""

@@ -43,7 +43,7 @@ class PerfObserver(Observer):
     def end(self, outcome: Outcome) -> tuple[dict[str, Any], str]:
         """See Observer; observed: {"source", "events": by name, "shares": of the time it counted, by name}."""
         assert self._counting is not None, "begin() comes first"
-        read = events.told(totals(parse(outcome.records).lines)) if self._inside else self._counting.read()
+        read = events.counts_of(totals(parse(outcome.records).lines)) if self._inside else self._counting.read()
         if not any(count.value > 0 for count in read.values()):
             why = next(iter(self._counting.refused.values()), "all counters stood still")
             return {}, f"nothing was counted: {why}"

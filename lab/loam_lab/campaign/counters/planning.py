@@ -91,15 +91,15 @@ def resolve(study: Study, sources: Sequence[Mapping[str, Any]]) -> tuple[Study, 
                 wanted[tool] = False
                 lacking = True
         groups.append(group.model_copy(update=wanted) if wanted else group)
-    said = []
+    remarks = []
     if any("counters" in study.purposes_of(group) for group in study.groups) and not perf["counts"]:
-        said.append(
+        remarks.append(
             f"hardware counters do not count here ({perf['why']}); instructions come from callgrind and miss ratios from "
             "cachegrind, models of one core without prefetching; count on another machine for cycles and sharing"
         )
     asked = [study.purposes_of(group) for group in study.groups]
     if any("tlb" in purposes for purposes in asked) and (perf["counts"] or not lacking):
-        said.append(
+        remarks.append(
             "misses of the translation buffers are counted by the processor, with all else that it counts"
             if perf["counts"]
             else f"no processor counts misses of the translation buffers here ({perf['why']}); they come from a model, fed "
@@ -108,5 +108,7 @@ def resolve(study: Study, sources: Sequence[Mapping[str, Any]]) -> tuple[Study, 
     if lacking:
         names = [_SOURCES.get(tool, tool) for tool in IN_VALGRIND]
         why = next((str(state[name]["why"]) for name in names if name in state), "not looked for")
-        said.append(f"valgrind does not work here ({why}); there are no runs of {', '.join(names)}; run ./loam setup")
-    return study.model_copy(update={"groups": tuple(groups)}), said
+        remarks.append(
+            f"valgrind does not work here ({why}); there are no runs of {', '.join(names)}; run ./loam setup"
+        )
+    return study.model_copy(update={"groups": tuple(groups)}), remarks

@@ -28,7 +28,7 @@ def silent(programs: Iterable[Sequence[str]]) -> str:
     """Why no process of command lines said anything: what keeps a library out of them, else SILENT."""
     from loam_lab.subjects.allocators import preflight
 
-    return "; ".join(dict.fromkeys(found for line in programs for found in preflight.obstacles(line))) or SILENT
+    return "; ".join(dict.fromkeys(obstacle for line in programs for obstacle in preflight.obstacles(line))) or SILENT
 
 
 class ProfileObserver(Observer):
@@ -49,12 +49,12 @@ class ProfileObserver(Observer):
         processes = read(self._files())
         if not processes:
             return {}, SILENT
-        found = summary(processes)
+        totals = summary(processes)
         return {
             "source": SOURCE,
-            "events": {"calls": found["calls"], "requested_bytes": found["bytes"]},
-            "peak": found["peak"],
-            "fragmentation": found["fragmentation"],
+            "events": {"calls": totals["calls"], "requested_bytes": totals["bytes"]},
+            "peak": totals["peak"],
+            "fragmentation": totals["fragmentation"],
         }, ""
 
     def _files(self) -> list[Path]:
@@ -115,8 +115,8 @@ def fragmentation(requested: int, usable: int, occupied: int, resident: int) -> 
     """
     if not requested:
         return None
-    found = {"padding": max(0, usable - requested) / requested}
+    shares = {"padding": max(0, usable - requested) / requested}
     if occupied and resident:
-        found["scattered"] = max(0, occupied - usable) / requested
-        found["held"] = max(0, resident - max(occupied, usable)) / requested
-    return found
+        shares["scattered"] = max(0, occupied - usable) / requested
+        shares["held"] = max(0, resident - max(occupied, usable)) / requested
+    return shares

@@ -56,10 +56,10 @@ def judged(
     finally:
         counting.close()
     counted = 0.0 if read is None else read.value
-    told = f"{counted:.0f} instructions of a program with {LOOP_INSTRUCTIONS}"
+    count_text = f"{counted:.0f} instructions of a program with {LOOP_INSTRUCTIONS}"
     if abs(counted / LOOP_INSTRUCTIONS - 1) > TOLERANCE:
-        return False, f"the counter opens but counted {told}"
-    return True, f"counted {told}"
+        return False, f"the counter opens but counted {count_text}"
+    return True, f"counted {count_text}"
 
 
 def _run(program: Path) -> None:

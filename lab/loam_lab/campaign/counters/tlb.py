@@ -65,17 +65,19 @@ def model() -> str:
 def geometry() -> Geometry:
     """The buffers of this processor, or those that are assumed where it does not tell."""
     done = subprocess.run([model(), "geometry"], capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    shapes = {name: (int(told[name][0]), int(told[name][1])) for name in ("first_small", "first_large", "second")}
-    return Geometry(**shapes, source=str(told["source"]))
+    document = json.loads(done.stdout)
+    shapes = {
+        name: (int(document[name][0]), int(document[name][1])) for name in ("first_small", "first_large", "second")
+    }
+    return Geometry(**shapes, source=str(document["source"]))
 
 
-def events(told: Mapping[str, Any]) -> dict[str, int]:
-    """What the model counted, as a run's line has it. told: the object that it prints"""
-    small, large = told["small"], told["large"]
+def events(counts: Mapping[str, Any]) -> dict[str, int]:
+    """What the model counted, as a run's line has it. counts: the object that it prints"""
+    small, large = counts["small"], counts["large"]
     return {
-        "Accesses": told["accesses"],
-        "Ir": told["instructions"],
+        "Accesses": counts["accesses"],
+        "Ir": counts["instructions"],
         "first_misses": small["first_misses"],
         "walks": small["walks"],
         "first_misses_large": large["first_misses"],
@@ -115,17 +117,17 @@ class TlbObserver(Observer):
         with contextlib.suppress(OSError):
             os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
         try:
-            said, complaint = self._reader.communicate(timeout=_READING_S)
+            output, complaint = self._reader.communicate(timeout=_READING_S)
         except subprocess.TimeoutExpired:
             return {}, f"the model did not end within {_READING_S:.0f} s: a process that the program started still runs"
         if self._reader.returncode != 0:
             return {}, f"the model failed: {complaint.strip()[-200:]}"
-        told = json.loads(said)
-        if not told["accesses"]:
+        counts = json.loads(output)
+        if not counts["accesses"]:
             return {}, "valgrind wrote down no access"
         return {
             "source": SOURCE,
-            "events": events(told),
+            "events": events(counts),
             "tlb": geometry().words(),
             "version": valgrind.available()[1],
         }, ""

@@ -36,12 +36,12 @@ def available() -> tuple[bool, str]:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return False, f"valgrind does not start: {problem}"
-    said = (done.stdout or done.stderr).strip()
-    return done.returncode == 0, said or f"valgrind ended with status {done.returncode}"
+    output = (done.stdout or done.stderr).strip()
+    return done.returncode == 0, output or f"valgrind ended with status {done.returncode}"
 
 
 def _program() -> str | None:
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def command(tool: str, argv: Sequence[str], folder: Path, options: Iterable[str] = ()) -> list[str]:
@@ -119,9 +119,9 @@ def read(folder: Path, pid: int) -> tuple[dict[str, int], dict[str, str], str]:
     try:
         text = (folder / f"{OUTPUT}.{pid}").read_text(errors="replace")
     except OSError:
-        return {}, {}, f"valgrind wrote no output{_said(folder)}"
+        return {}, {}, f"valgrind wrote no output{_complaint(folder)}"
     counted, caches = parse(text)
-    return counted, caches, "" if counted else f"valgrind's output has no totals{_said(folder)}"
+    return counted, caches, "" if counted else f"valgrind's output has no totals{_complaint(folder)}"
 
 
 def parse(text: str) -> tuple[dict[str, int], dict[str, str]]:
@@ -148,7 +148,7 @@ def parse(text: str) -> tuple[dict[str, int], dict[str, str]]:
 _CACHE = re.compile(r" (I1|D1|LL) cache: +(\d+) B, (\d+) B, (?:(\d+)-way|direct)")
 
 
-def _said(folder: Path) -> str:
+def _complaint(folder: Path) -> str:
     try:
         lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
     except OSError:

@@ -66,8 +66,8 @@ def contents(study: Study, instruments: Instruments, preset: str) -> dict[str, A
     for group in study.groups:
         for name in study.allocators_of(group):
             try:
-                found = instruments.allocator(name)
-                allocators[name] = {"version": found.version, "sha256": found.sha256}
+                allocator = instruments.allocator(name)
+                allocators[name] = {"version": allocator.version, "sha256": allocator.sha256}
             except LoamError as problem:
                 lacking[name] = problem.line()
         for one in workloads.resolve_syncs(plans.syncs_of(group, preset), preset):
@@ -145,10 +145,10 @@ def _same(before: Mapping[str, Any], now: Mapping[str, Any], host: str) -> None:
     raises: LoamError
     """
     for kind, mark in (("allocators", "sha256"), ("executables", "build_id")):
-        for name, found in now[kind].items():
+        for name, digests in now[kind].items():
             known = before[kind].get(name, {}).get(mark, "missing")
-            if found[mark] != known:
-                what = f"{mark} of {name} was {known[:16]} when the campaign began and is {found[mark][:16]} now"
+            if digests[mark] != known:
+                what = f"{mark} of {name} was {known[:16]} when the campaign began and is {digests[mark][:16]} now"
                 raise LoamError(host, None, what, "restore it and go on with --resume, or begin a new campaign")
 
 
@@ -185,8 +185,8 @@ def _now() -> str:
 def answer(text: str) -> int:
     """Print what describe() says to a question that is JSON; an error is the answer's "error"."""
     try:
-        found = describe(json.loads(text))
+        document = describe(json.loads(text))
     except LoamError as error:
-        found = {"error": error.line()}
-    print("loam-agent: " + json.dumps(found, ensure_ascii=False), flush=True)
+        document = {"error": error.line()}
+    print("loam-agent: " + json.dumps(document, ensure_ascii=False), flush=True)
     return 0

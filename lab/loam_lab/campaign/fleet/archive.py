@@ -39,13 +39,13 @@ def names() -> list[str]:
 
 def contents() -> tuple[str, list[str]]:
     """The digest of all sources and of the revision (32 hex digits), and their names."""
-    found, digest = names(), hashlib.sha256(paths.revision().encode())
-    for name in found:
+    files, digest = names(), hashlib.sha256(paths.revision().encode())
+    for name in files:
         file = paths.root() / name
         content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
         mode = "x" if os.access(file, os.X_OK) else "-"
         digest.update(f"{name}\0{mode}\0{hashlib.sha256(content).hexdigest()}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()[:32], found
+    return digest.hexdigest()[:32], files
 
 
 def packed(files: Sequence[str], top: str = "") -> bytes:

@@ -43,7 +43,7 @@ class Fleet:
         self._engine, self._hosts = engine, dict(hosts)
         self._gone: dict[str, str] = {}
         self._notes: dict[str, str] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._printed: set[tuple[str, str]] = set()
         self._lost: dict[str, int] = dict.fromkeys(hosts, 0)
         self._number = 0
         self._folder = Path()
@@ -103,15 +103,15 @@ class Fleet:
             ended = [host for host, job in self._running.items() if End.read(self._folder, job.name)]
             if self._running and (ended or now_s - asked_s >= self._engine.poll_s):
                 asked_s = now_s
-                found = self._engine.poll(list(self._running.values()))
-                if all(status.state == "unknown" for status in found.values()):
-                    self._silent(now_s - answered_s, next(iter(found.values())))
+                statuses = self._engine.poll(list(self._running.values()))
+                if all(status.state == "unknown" for status in statuses.values()):
+                    self._silent(now_s - answered_s, next(iter(statuses.values())))
                 else:
                     answered_s = now_s
                 for host, job in list(self._running.items()):
-                    self._waits(host, found[job.name])
-                    if found[job.name].state in ("ended", "lost"):
-                        yield from self._ended(host, job, found[job.name], missing)
+                    self._waits(host, statuses[job.name])
+                    if statuses[job.name].state in ("ended", "lost"):
+                        yield from self._ended(host, job, statuses[job.name], missing)
             if missing:
                 time.sleep(LOOK_S)
 
@@ -148,7 +148,9 @@ class Fleet:
             self._give_up(host, end.problem)
         elif end is None and missing.get(host):
             if before == len(missing[host]) == len(job.runs):
-                self._lose(host, f"job {job.name} ended early: {status.reason or 'no reason given'}{self._said(job)}")
+                self._lose(
+                    host, f"job {job.name} ended early: {status.reason or 'no reason given'}{self._last_line(job)}"
+                )
             else:
                 console.note(f"{host}: job {job.name} ended early: {status.reason}; what is missing is submitted again")
 
@@ -164,7 +166,7 @@ class Fleet:
         self._gone[host] = f"host {host} is given up: {why}; its missing runs are not measured; go on with --resume"
         console.warn(self._gone[host])
 
-    def _said(self, job: Job) -> str:
+    def _last_line(self, job: Job) -> str:
         """The last line that the agent printed."""
         try:
             lines = jobs.log_of(self._folder, job.name).read_text(errors="replace").strip().splitlines()
@@ -174,8 +176,8 @@ class Fleet:
 
     def _waits(self, host: str, status: Status) -> None:
         """Print once why a host's job waits, unless it only waits for its turn."""
-        if status.state == "waiting" and status.reason not in TURN and (host, status.reason) not in self._told:
-            self._told.add((host, status.reason))
+        if status.state == "waiting" and status.reason not in TURN and (host, status.reason) not in self._printed:
+            self._printed.add((host, status.reason))
             console.note(
                 f"{host}: the job waits: {status.reason}; see squeue and sinfo, or press Ctrl-C and go on with --resume"
             )

@@ -126,24 +126,24 @@ class Slurm:
             active = self._active([self._numbers[job.name] for job in submitted])
         except LoamError as problem:
             return {job.name: Status("unknown", problem.limit) for job in submitted}
-        found = {}
+        statuses = {}
         for job in submitted:
             state, reason = active.get(self._numbers[job.name], ("", ""))
             if state in WAITING:
-                found[job.name] = Status("waiting", reason)
+                statuses[job.name] = Status("waiting", reason)
             elif state in RUNNING:
-                found[job.name] = Status("running")
+                statuses[job.name] = Status("running")
             elif jobs.End.read(self._folder, job.name):
-                found[job.name] = Status("ended")
+                statuses[job.name] = Status("ended")
             else:
-                found[job.name] = Status("lost", state or self._last(self._numbers[job.name]))
-        return found
+                statuses[job.name] = Status("lost", state or self._last(self._numbers[job.name]))
+        return statuses
 
     def _active(self, numbers: Sequence[str]) -> dict[str, tuple[str, str]]:
         """State and reason of the jobs that Slurm has not ended, by number."""
         rows = self._asked(["squeue", "-h", "--states=all", "-o", "%i|%T|%r"]).splitlines()
-        found = {row.split("|")[0]: (row.split("|")[1], row.split("|")[2]) for row in rows}
-        return {number: found[number] for number in numbers if found.get(number, ("",))[0] in WAITING | RUNNING}
+        by_number = {row.split("|")[0]: (row.split("|")[1], row.split("|")[2]) for row in rows}
+        return {number: by_number[number] for number in numbers if by_number.get(number, ("",))[0] in WAITING | RUNNING}
 
     def _last(self, number: str) -> str:
         """In which state Slurm remembers an ended job, and why."""
@@ -190,8 +190,8 @@ class Slurm:
         except subprocess.TimeoutExpired:
             raise LoamError("--engine", "slurm", f"{command[0]} gave no answer", "is slurmctld running?") from None
         if done.returncode != 0:
-            said = " ".join(done.stderr.split()) or f"{command[0]} ended with status {done.returncode}"
-            away = any(words in said for words in UNREACHABLE)
+            message = " ".join(done.stderr.split()) or f"{command[0]} ended with status {done.returncode}"
+            away = any(words in message for words in UNREACHABLE)
             hint = "start slurmctld, or ask the cluster's administrator" if away else f"see man {command[0]}"
-            raise LoamError("--engine", "slurm", said[:300], hint)
+            raise LoamError("--engine", "slurm", message[:300], hint)
         return done.stdout

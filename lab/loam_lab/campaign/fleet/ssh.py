@@ -117,21 +117,21 @@ class Ssh:
 
     def poll(self, submitted: Sequence[Job]) -> dict[str, Status]:
         """See Engine."""
-        found = {}
+        statuses = {}
         for job in submitted:
             status = self._agents[job.name].poll()
             if status is None:
-                found[job.name] = Status("running")
+                statuses[job.name] = Status("running")
             elif status == CUT:
-                found[job.name] = Status("lost", "the connection was cut")
+                statuses[job.name] = Status("lost", "the connection was cut")
             elif status in KILLED:
                 what = (
                     "the agent was killed there, as by a kernel that is out of memory; see dmesg there, and free memory"
                 )
-                found[job.name] = Status("lost", what)
+                statuses[job.name] = Status("lost", what)
             else:
-                found[job.name] = Status("ended", f"the agent ended with status {status}")
-        return found
+                statuses[job.name] = Status("ended", f"the agent ended with status {status}")
+        return statuses
 
     def fetch(self, job: Job) -> None:
         """See Engine."""
@@ -210,14 +210,16 @@ class Ssh:
         if done.returncode == CUT:
             raise _unreached(host, done.stderr.decode(errors="replace"))
         if check and done.returncode != 0:
-            said = " ".join(done.stderr.decode(errors="replace").split())[-300:]
-            raise LoamError("--hosts", host, said or f"a command ended with status {done.returncode}", "see the host")
+            message = " ".join(done.stderr.decode(errors="replace").split())[-300:]
+            raise LoamError(
+                "--hosts", host, message or f"a command ended with status {done.returncode}", "see the host"
+            )
         return done
 
 
-def _unreached(host: str, said: str) -> LoamError:
+def _unreached(host: str, message: str) -> LoamError:
     """Why ssh does not reach a host, and what to do."""
-    last = said.strip().splitlines()[-1] if said.strip() else "no reason given"
+    last = message.strip().splitlines()[-1] if message.strip() else "no reason given"
     name = host.rpartition("@")[2]
     for words, limit, hint in (
         ("IDENTIFICATION HAS CHANGED", "its host key changed: another machine answers, or it was installed anew",
@@ -227,6 +229,6 @@ def _unreached(host: str, said: str) -> LoamError:
         ("Could not resolve", "there is no host of that name", "see ~/.ssh/config and the spelling"),
         ("Connection refused", "no ssh server answers there", "is sshd running, at this port?"),
     ):  # fmt: skip
-        if words in said:
+        if words in message:
             return LoamError("--hosts", host, limit, hint)
     return LoamError("--hosts", host, f"cannot be reached: {last}", f"try ssh {host}")

@@ -28,12 +28,12 @@ def answer_in(out: str, err: str, host: str, doubt: str) -> dict[str, Any]:
     """
     for line in out.splitlines():
         if line.startswith(MARK):
-            found: dict[str, Any] = json.loads(line.removeprefix(MARK))
-            if "error" in found:
-                raise LoamError("--hosts", host, str(found["error"]), "set it up there, or leave the host out")
-            return found
-    said = [line for line in (out + "\n" + err).splitlines() if line.strip() and not line.startswith("srun:")]
-    raise LoamError("--hosts", host, f"Loam does not start there: {said[-1][:300] if said else 'no output'}", doubt)
+            answer: dict[str, Any] = json.loads(line.removeprefix(MARK))
+            if "error" in answer:
+                raise LoamError("--hosts", host, str(answer["error"]), "set it up there, or leave the host out")
+            return answer
+    lines = [line for line in (out + "\n" + err).splitlines() if line.strip() and not line.startswith("srun:")]
+    raise LoamError("--hosts", host, f"Loam does not start there: {lines[-1][:300] if lines else 'no output'}", doubt)
 
 
 def ask(engine: Engine, study: Study, preset: str, *, shared: bool) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -53,7 +53,7 @@ def ask(engine: Engine, study: Study, preset: str, *, shared: bool) -> tuple[dic
     console.note(f"asking {', '.join(names)} what they have ...")
     with ThreadPoolExecutor(len(names)) as pool:
         asked = {name: pool.submit(engine.ask, name, question) for name in names}
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     notes, problems = [], []
     for name, future in asked.items():
         try:
@@ -63,20 +63,22 @@ def ask(engine: Engine, study: Study, preset: str, *, shared: bool) -> tuple[dic
             problems.append(problem)
             notes.append(f"host {name} is left out: {problem.line()}; it is not measured; see the reason")
             continue
-        found[name] = answer
-    for name in [name for name in found if len(found) > 1]:
-        others = [other for other in found if other != name]
-        only = [one for one in found[name]["lacking"] if any(one not in found[other]["lacking"] for other in others)]
+        answers[name] = answer
+    for name in [name for name in answers if len(answers) > 1]:
+        others = [other for other in answers if other != name]
+        only = [
+            one for one in answers[name]["lacking"] if any(one not in answers[other]["lacking"] for other in others)
+        ]
         if only:
-            why = found.pop(name)["lacking"][only[0]]
+            why = answers.pop(name)["lacking"][only[0]]
             notes.append(
                 f"host {name} is left out: it lacks what another host has: {why}; it is not measured; install it"
             )
-    if not found:
+    if not answers:
         raise problems[0]
-    for name, answer in found.items():
+    for name, answer in answers.items():
         machines.declare(_machine(name, answer))
-    return found, [*notes, *differences(found)]
+    return answers, [*notes, *differences(answers)]
 
 
 def _machine(host: str, answer: Mapping[str, Any]) -> Machine:
@@ -94,7 +96,7 @@ def _check(host: str, answer: Mapping[str, Any]) -> None:
 
 def differences(hosts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What is not the same on all hosts: facts that make their results differ beside the machine itself."""
-    found = []
+    notes = []
     names = list(hosts)
     for kind, mark in (("allocators", "sha256"), ("executables", "build_id")):
         for one in hosts[names[0]][kind]:
@@ -103,24 +105,24 @@ def differences(hosts: Mapping[str, Mapping[str, Any]]) -> list[str]:
                 versions = {
                     name: str(hosts[name][kind].get(one, {}).get("version") or marks[name][:12]) for name in names
                 }
-                told = ", ".join(f"{version} on {name}" for name, version in versions.items())
+                by_host = ", ".join(f"{version} on {name}" for name, version in versions.items())
                 what = "allocator" if kind == "allocators" else "synchronisation"
-                found.append(
-                    f"{what} {one} is not the same file on all hosts: {told}; differences between machines may be "
+                notes.append(
+                    f"{what} {one} is not the same file on all hosts: {by_host}; differences between machines may be "
                     "its doing; install the same version"
                 )
     kinds = {name: _kind(hosts[name].get("facts") or {}) for name in names}
     if len(set(kinds.values())) > 1:
-        told = ", ".join(f"{kind} on {name}" for name, kind in kinds.items())
-        found.append(
-            f"the hosts have unlike processors: {told}; each is a machine of its own, and allocators are compared on each; "
+        by_host = ", ".join(f"{kind} on {name}" for name, kind in kinds.items())
+        notes.append(
+            f"the hosts have unlike processors: {by_host}; each is a machine of its own, and allocators are compared on each; "
             "the report says whether their ranking holds across machines"
         )
     revisions = {name: str(hosts[name]["revision"]) for name in names}
     if len(set(revisions.values())) > 1:
-        told = ", ".join(f"{revision[:12]} on {name}" for name, revision in revisions.items())
-        found.append(f"the revision of Loam differs: {told}; differences between machines may be its doing; update")
-    return found
+        by_host = ", ".join(f"{revision[:12]} on {name}" for name, revision in revisions.items())
+        notes.append(f"the revision of Loam differs: {by_host}; differences between machines may be its doing; update")
+    return notes
 
 
 def _kind(facts: Mapping[str, Any]) -> str:

@@ -37,9 +37,9 @@ def present(study: Study) -> tuple[Study, list[str]]:
             if name in claimed:
                 building.ensure([name])
             registry.load(name)
-        except LoamError as found:
-            problem = found
-            missing[name] = (found.limit, found.hint)
+        except LoamError as error:
+            problem = error
+            missing[name] = (error.limit, error.hint)
     if problem is not None and len(missing) == len(named):
         raise problem
     if not missing:

@@ -199,15 +199,15 @@ class Runner:
                         remaining.add(self._kind(run), self._guess_s(run))
                         progress.grow(1)
                     began = time.monotonic()
-                    for run, told in carry(batch):
+                    for run, record in carry(batch):
                         now = time.monotonic()
-                        if told is None:
+                        if record is None:
                             ended.skipped += 1
                         else:
-                            finished[self._name_of(told)] = _outline(told)
-                            given_up.note(run.cell, told)
+                            finished[self._name_of(record)] = _outline(record)
+                            given_up.note(run.cell, record)
                             self._measured += 1
-                        remaining.done(self._kind(run), None if told is None else now - began)
+                        remaining.done(self._kind(run), None if record is None else now - began)
                         began = now
                         progress.step()
             except KeyboardInterrupt:
@@ -257,10 +257,12 @@ class Runner:
             files = self._execution.files_of(cell)
             if not given_up.reason(cell) and (changed := self._execution.unchanged.problem(files)):
                 given_up.change(cell)
-                said = f"{changed}; cells of it have no further runs; restore it and go on with --resume, or begin anew"
-                if said not in ended.changed:
-                    ended.changed.append(said)
-                    console.warn(said)
+                message = (
+                    f"{changed}; cells of it have no further runs; restore it and go on with --resume, or begin anew"
+                )
+                if message not in ended.changed:
+                    ended.changed.append(message)
+                    console.warn(message)
             if given_up.reason(cell):
                 yield run, None
             elif self._side_by_side(run) > 1:

@@ -177,8 +177,10 @@ def judge(
     by_slices = rated_by_slices(lines)
     own_share = 0.0
     busy_s = _grown(before.busy_s, after.busy_s)
-    told = threads is None and busy_s is not None and all_cpu_s is not None and wall_s >= BUSY_TICKS_MIN * TICK_S
-    if told and busy_s is not None and all_cpu_s is not None:
+    by_busy_time = (
+        threads is None and busy_s is not None and all_cpu_s is not None and wall_s >= BUSY_TICKS_MIN * TICK_S
+    )
+    if by_busy_time and busy_s is not None and all_cpu_s is not None:
         most_s = max(0.0, busy_s - all_cpu_s - STEAL_FLOOR_S)  # others had processors for no longer
         delay_s, own = min(run_delay_s or 0.0, most_s), 0.0
         own_share = max(0.0, (run_delay_s or 0.0) - delay_s) / (wall_s * lanes)
@@ -190,7 +192,7 @@ def judge(
     if steal_s is not None and steal_s > STEAL_FLOOR_S and steal_share > SHARE_MAX:
         why.append("steal")
     # With more threads than CPUs somebody always waits: pressure then says nothing about others.
-    alone = not by_slices and own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE or told)
+    alone = not by_slices and own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE or by_busy_time)
     if alone and others_s is not None and others_s > max(PRESSURE_FLOOR_S, PRESSURE_SHARE_MAX * wall_s):
         why.append("pressure")
     share = max(delay_share, min(steal_share, 1.0))

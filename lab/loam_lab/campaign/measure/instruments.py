@@ -83,10 +83,10 @@ class RealInstruments:
 
         if self._probe is None:
             self._probe = Path(paths.load_paths(self.preset)["libraries"]["probe"])
-        found = preloading.environment(allocator, self._probe, proof_file)
+        variables = preloading.environment(allocator, self._probe, proof_file)
         if allocator.path is None and self._before_own:
-            found["LD_PRELOAD"] = ":".join([found["LD_PRELOAD"], *self._before_own])
-        return found
+            variables["LD_PRELOAD"] = ":".join([variables["LD_PRELOAD"], *self._before_own])
+        return variables
 
     def proof(self, proof_file: Path, allocator: Allocator, outcome: Outcome, argv: Sequence[str]) -> Proof:
         """See Instruments."""

@@ -165,17 +165,17 @@ class CommandLauncher:
 
 def used_by(outcome: Outcome, records: list[dict[str, Any]]) -> Outcome:
     """The outcome with what the processes used that the subject started, where its records say so."""
-    told = next((line for line in records if line["kind"] == "process"), None)
-    if told is None:
+    record = next((line for line in records if line["kind"] == "process"), None)
+    if record is None:
         return outcome
     known = {field.name for field in fields(Outcome)}
-    return replace(outcome, **{name: value for name, value in told.items() if name in known})
+    return replace(outcome, **{name: value for name, value in record.items() if name in known})
 
 
 def _judge_end(outcome: Outcome) -> tuple[str, str, str] | None:
     """(state, failure, detail) of a process that did not end well; None if it did."""
-    said = outcome.stderr_tail.strip().splitlines()
-    tail = f": {said[-1][:300]}" if said else ""
+    lines = outcome.stderr_tail.strip().splitlines()
+    tail = f": {lines[-1][:300]}" if lines else ""
     if outcome.timed_out:
         return "timeout", "timeout", f"did not end within {outcome.wall_s:.0f} s{tail}"
     if outcome.signal is not None:
@@ -209,9 +209,9 @@ def outcome_json(outcome: Outcome, proof: Proof) -> dict[str, Any]:
     fields = asdict(outcome)
     for name in ("records", "timed_out", "pid", "leftover"):
         del fields[name]
-    told = max((int(process.get("rss_peak_bytes", 0)) for process in proof.processes), default=0)
-    if told:
-        fields["rss_peak_bytes"] = told
+    peak_bytes = max((int(process.get("rss_peak_bytes", 0)) for process in proof.processes), default=0)
+    if peak_bytes:
+        fields["rss_peak_bytes"] = peak_bytes
     return fields
 
 

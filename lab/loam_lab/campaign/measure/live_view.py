@@ -88,10 +88,10 @@ class Watched:
         self.failed += not ok
         self.repeated += attempt > 0
         self.measured_s = max(self.measured_s, line.get("t_s", self.measured_s) + line.get("wall_s", 0.0))
-        found = line.get("disturbance", {})
-        self.disturbed += bool(found.get("contaminated"))
-        self.worst_share = max(self.worst_share, found.get("share", 0.0))
-        for source in found.get("why", ()):
+        disturbance = line.get("disturbance", {})
+        self.disturbed += bool(disturbance.get("contaminated"))
+        self.worst_share = max(self.worst_share, disturbance.get("share", 0.0))
+        for source in disturbance.get("why", ()):
             self.by[source] = self.by.get(source, 0) + 1
         if line.get("purpose", "timing") != "timing" or line.get("blame"):
             return
@@ -124,7 +124,7 @@ class Watched:
         """The ratio of each cell to its baseline so far, in the plan's order; the baseline's second copy is its own."""
         from loam_lab.judging.statistics.intervals import paired_ratio
 
-        found = []
+        rows = []
         sisters = {json.dumps(_without_allocator(cell), sort_keys=True) + cell.allocator: cell for cell in self.cells}
         for cell in self.cells:
             group = next(group for group in self.study.groups if group.name == cell.group)
@@ -138,7 +138,7 @@ class Watched:
                 continue
             ratio = paired_ratio([above[b][1] for b in blocks], [below[b][1] for b in blocks])
             width = half_width(ratio.low, ratio.high)
-            found.append({
+            rows.append({
                 "group": cell.group, "workload": cell.workload, "parameters": dict(cell.parameters),
                 "varied": {n: v for n, v in cell.parameters if len(group.levels().get(n, ())) > 1}, "sync": cell.sync,
                 "threads": cell.threads, "allocator": cell.allocator, "copy": copy, "metric": self._metrics[cell.key].name,
@@ -146,7 +146,7 @@ class Watched:
                 "value": statistics.median(value for _, value in above.values()), "unit": self._metrics[cell.key].unit,
                 "n": ratio.n, "half_width": None if math.isinf(width) else width,
             })  # fmt: skip
-        return found
+        return rows
 
     def running(self) -> bool:
         """Whether a process holds the campaign; asked of the kernel's list of locks, so that no lock is taken for it."""
@@ -160,7 +160,7 @@ class Watched:
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one document (`loam top --json`)."""
-        blocks = [len(found) for found in self._blocks.values()]
+        blocks = [len(runs) for runs in self._blocks.values()]
         return {
             "schema": 1,
             "study": self.study.name,

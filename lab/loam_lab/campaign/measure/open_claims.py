@@ -39,7 +39,7 @@ def left_open(whole: Study, asked: Study, left: Study, command: Sequence[str], *
     whole: as its file has it; asked: what of it the user chose; left: what of that can run here
     command: of a run of the whole study, as words; by_group: whether the user named groups
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    by_problem: dict[tuple[str, str], list[str]] = {}
     elsewhere: dict[str, list[str]] = {}
     for claim in whole.claims:
         if claim.self_contradicting or not claim.predicates:
@@ -47,12 +47,12 @@ def left_open(whole: Study, asked: Study, left: Study, command: Sequence[str], *
         if absent := _not_in(whole, asked, claim):
             elsewhere[claim.id] = absent
         elif problem := next(_problems(asked, left, claim), None):
-            found.setdefault(problem, []).append(claim.id)
+            by_problem.setdefault(problem, []).append(claim.id)
     more = [_elsewhere(whole, elsewhere, command, by_group=by_group)] if elsewhere else []
-    return more + [Open(tuple(ids), why, how) for (why, how), ids in found.items()]
+    return more + [Open(tuple(ids), why, how) for (why, how), ids in by_problem.items()]
 
 
-def told(whole: Study, of: Sequence[Open]) -> list[str]:
+def lines(whole: Study, of: Sequence[Open]) -> list[str]:
     """The same in lines: how many claims stay open, then each reason."""
     count = sum(len(one.claims) for one in of)
     head = f"of {len(whole.claims)} claims {count} will stay open:"

@@ -98,11 +98,11 @@ def syncs_of(group: Group, preset: str = "release") -> tuple[str, ...]:
     """
     if group.sync:
         return group.sync
-    found = workloads.default_sync(group.workload, preset)
-    if found is None:
+    default = workloads.default_sync(group.workload, preset)
+    if default is None:
         known = {workload.name for description in workloads.built(preset) for workload in description.workloads}
         raise unknown("WORKLOAD", group.workload, known, "workload")
-    return (found,)
+    return (default,)
 
 
 def again(plan: Plan, block: Sequence[PlannedRun], attempt: int) -> list[PlannedRun]:
@@ -128,17 +128,17 @@ def _on_machine(
     preset = machine.preset or preset
     given = workloads.resolve_syncs(syncs_of(group, preset), preset) if executables is None else list(executables)
     every = executables is None and workloads.ALL in group.sync
-    found, skipped = workloads.fitting(given, group.workload, preset)
-    found, lacking = workloads.able(found, machine)
+    able, skipped = workloads.fitting(given, group.workload, preset)
+    able, lacking = workloads.able(able, machine)
     skipped += lacking
     # Of several synchronisations some have fewer threads: their cells are left out.
-    kept, slow = workloads.within_threads(found, group.threads)
-    some = every or (len(found) > 1 and len(kept) == len(found))
+    kept, slow = workloads.within_threads(able, group.threads)
+    some = every or (len(able) > 1 and len(kept) == len(able))
     if some:
-        found = kept
+        able = kept
         skipped += slow
     plan.notes += skipped
-    for executable in found:
+    for executable in able:
         executable.check_runs(group.workload)
         plan.executables.setdefault((machine.name, executable.label), executable)
     threads = group.threads
@@ -149,9 +149,9 @@ def _on_machine(
                 f"group {group.name}: {machine.words} has {machine.threads} hardware threads; its cells with more are left "
                 "out; see those of other machines"
             )
-    workloads.check_instrumented(found, machine)
-    workloads.check_threads(threads, () if some else found, machine, oversubscribe=oversubscribe)
-    plan.notes += workloads.crowded(threads, found, machine) + workloads.cautions(found, machine)
+    workloads.check_instrumented(able, machine)
+    workloads.check_threads(threads, () if some else able, machine, oversubscribe=oversubscribe)
+    plan.notes += workloads.crowded(threads, able, machine) + workloads.cautions(able, machine)
     if any(count > machine.threads for count in threads):
         plan.notes.append(
             f"group {group.name} has more threads than {machine.words}; its times describe the scheduler; "
@@ -160,12 +160,12 @@ def _on_machine(
     allocators = study.allocators_of(group)
     if not allocators:
         raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
-    levels = workloads.check_parameters(group.levels(), group.workload, found, where)
-    if study.blame_of(group) and not any(e.description.sync.blame for e in found):
-        labels = ", ".join(executable.label for executable in found)
+    levels = workloads.check_parameters(group.levels(), group.workload, able, where)
+    if study.blame_of(group) and not any(e.description.sync.blame for e in able):
+        labels = ", ".join(executable.label for executable in able)
         plan.notes.append(f"group {group.name}: {labels} do not report the causes of aborts; there are no blame runs")
     own = group.model_copy(update={"threads": threads})
-    return _group(study, own, machine.name, found, allocators, levels, plan)
+    return _group(study, own, machine.name, able, allocators, levels, plan)
 
 
 def _seed(*parts: object) -> int:
@@ -284,10 +284,10 @@ def _of_purpose(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun]:
 
 def _uncounted(study: Study, group: Group, plan: Plan) -> list[str]:
     """Why cells of a group do without counting runs that the study asks for."""
-    found: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for purpose in study.purposes_of(group):
         for place, executable in plan.executables.items():
             cells = [c for c in plan.cells() if (c.group, c.machine, c.sync) == (group.name, *place)]
             if cells:
-                found.update(dict.fromkeys(planning.notes(purpose, group, cells, executable)))
-    return list(found)
+                reasons.update(dict.fromkeys(planning.notes(purpose, group, cells, executable)))
+    return list(reasons)

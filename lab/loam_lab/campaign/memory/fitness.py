@@ -26,21 +26,23 @@ def counters(root: Path = Path("/")) -> dict[str, int]:
 
 def reclaimable(root: Path = Path("/")) -> list[str]:
     """Why the kernel could take anonymous memory here, one sentence each; empty where it cannot."""
-    found = []
+    reasons = []
     try:
         swaps = [line.split()[0] for line in (root / "proc/swaps").read_text().splitlines()[1:] if line.strip()]
     except OSError:
         swaps = []
     if swaps:
-        found.append(f"{', '.join(swaps)} is in use as swap; the kernel can swap memory out unnoticed; run swapoff -a")
+        reasons.append(
+            f"{', '.join(swaps)} is in use as swap; the kernel can swap memory out unnoticed; run swapoff -a"
+        )
     for device in sorted((root / "sys/block").glob("zram*")):
         try:
             size = int((device / "disksize").read_text())
         except (OSError, ValueError):
             continue
         if size and f"/dev/{device.name}" not in swaps:
-            found.append(f"{device.name} is set up; memory can be compressed into it unnoticed; run zramctl --reset")
-    return found
+            reasons.append(f"{device.name} is set up; memory can be compressed into it unnoticed; run zramctl --reset")
+    return reasons
 
 
 def taken(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
@@ -66,19 +68,19 @@ def warnings(
     before: Mapping[str, int], after: Mapping[str, int], *, peak_lazy_bytes: int, peak_bytes: int
 ) -> list[str]:
     """What to know about the figures of one run: pages that the program freed lazily (MADV_FREE)."""
-    found = []
+    texts = []
     lost = after.get(LAZY, 0) - before.get(LAZY, 0)
     if lost > 0:
-        found.append(
+        texts.append(
             f"{lost} lazily freed pages (MADV_FREE) were taken during its memory run; RSS and PSS fell without the "
             "program; give the machine more free memory and repeat"
         )
     if peak_lazy_bytes > 0.01 * peak_bytes:
-        found.append(
+        texts.append(
             f"up to {peak_lazy_bytes / 2**20:.1f} MiB of its memory were freed lazily (MADV_FREE) and still counted; "
             "the program needs less than is shown; see the live bytes where there are any"
         )
-    return found
+    return texts
 
 
 def _text(file: Path) -> str:

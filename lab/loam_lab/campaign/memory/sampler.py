@@ -41,7 +41,7 @@ class Sampler:
 
     proc: Path = Path("/proc")
     _known: set[int] = field(default_factory=set)
-    _told: set[tuple[int, str]] = field(default_factory=set)
+    _started_with: set[tuple[int, str]] = field(default_factory=set)
     _kept: list[Sample] = field(default_factory=list)
     _last: Sample | None = None
     _began_s: float | None = None
@@ -77,11 +77,11 @@ class Sampler:
             self._known |= _tree(self.proc, root)
         sums = [0, 0, 0]
         for member in sorted(self._known):
-            found = _rollup(self.proc / str(member) / "smaps_rollup")
-            if found is None:
+            rollup = _rollup(self.proc / str(member) / "smaps_rollup")
+            if rollup is None:
                 self._known.discard(member)
             else:
-                sums = [total + part for total, part in zip(sums, found, strict=True)]
+                sums = [total + part for total, part in zip(sums, rollup, strict=True)]
         self._most = max(self._most, len(self._known))
         return Sample(t_s, *sums) if self._known and sums[0] else None
 
@@ -95,15 +95,15 @@ class Sampler:
 
     def _has(self, pid: int, variable: str) -> bool:
         """Whether a process was started with a variable; one that was is not asked again."""
-        if (pid, variable) in self._told:
+        if (pid, variable) in self._started_with:
             return True
         try:
-            found = f"\0{variable}=".encode() in b"\0" + (self.proc / str(pid) / "environ").read_bytes()
+            has = f"\0{variable}=".encode() in b"\0" + (self.proc / str(pid) / "environ").read_bytes()
         except OSError:
             return False
-        if found:
-            self._told.add((pid, variable))
-        return found
+        if has:
+            self._started_with.add((pid, variable))
+        return has
 
     def _add(self, sample: Sample) -> None:
         if self._last is not None:
@@ -156,19 +156,19 @@ def thinned(samples: list[Sample]) -> list[Sample]:
 
 def _tree(proc: Path, pid: int) -> set[int]:
     """The process and all its descendants. (A child whose parent ended is known from an earlier look.)"""
-    found: set[int] = set()
+    members: set[int] = set()
     todo = [pid]
     while todo:
         member = todo.pop()
-        if member in found:
+        if member in members:
             continue
-        found.add(member)
+        members.add(member)
         try:
             for task in (proc / str(member) / "task").iterdir():
                 todo += [int(child) for child in (task / "children").read_text().split()]
         except OSError:
             continue
-    return found
+    return members
 
 
 def _rollup(file: Path) -> tuple[int, int, int] | None:

@@ -122,7 +122,7 @@ def execute(
         code = os.waitstatus_to_exitcode(status)
         tail.drain()
         written = file.content() if file is not None else b""
-        said = (
+        tail_text = (
             tail.text()
             if written is not None
             else f"{tail.text()}\nmore than {output.RECORDS_MAX_BYTES >> 20} MiB of records"
@@ -143,7 +143,7 @@ def execute(
             signal=-code if code < 0 else None,
             timed_out=timed_out,
             records=written or b"",
-            stderr_tail=said,
+            stderr_tail=tail_text,
             leftover=LEFTOVER if left_behind else "",
         )
 

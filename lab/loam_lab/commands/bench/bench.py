@@ -173,8 +173,8 @@ def _looked_into(result: Result, goal: target.Target, runner: Runner, request: R
     profile, timeout_s = request.further.profile, request.effort.timeout_s or TIMEOUT_S
     plan, instruments = runner.plan, runner.instruments
     if profile:
-        found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=timeout_s)
-        result = replace(result, profiles=found)
+        profiles = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=timeout_s)
+        result = replace(result, profiles=profiles)
     if request.further.flame:
         drawn = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s)
         result = replace(result, flames=drawn)
@@ -283,11 +283,11 @@ def _extent(
     run_s = goal.run_s + OVERHEAD_GUESS_S
     memory_runs = min(blocks or least, least) if memory else 1
     memory_s = run_s * allocators * memory_runs * memory
-    found = _limits(
+    limits = _limits(
         left_s + goal.serves * MORE_FOR_SERVER_S, run_s * (allocators + 1), blocks, least if goal.serves else BLOCKS_MIN,
         memory_s,
     )  # fmt: skip
-    return {**found, "memory": memory, "memory_runs": memory_runs}
+    return {**limits, "memory": memory, "memory_runs": memory_runs}
 
 
 def _blocks(budget_s: float, block_s: float, least: int = BLOCKS_MIN) -> int:

@@ -99,11 +99,11 @@ def peak(place: Path | None) -> int | None:
 def _root(limits: Mapping[str, str]) -> Path:
     """Where cgroup v2 is mounted, with all controllers that the limits need."""
     mounts = [line.split() for line in MOUNTS.read_text().splitlines()]
-    found = next((Path(fields[1]) for fields in mounts if fields[2] == "cgroup2"), None)
+    mount = next((Path(fields[1]) for fields in mounts if fields[2] == "cgroup2"), None)
     first = next(iter(limits))
-    if found is None:
+    if mount is None:
         raise LoamError("--limit", first, "this machine mounts no cgroup v2", _EACH_ALONE)
-    known = _words(found / "cgroup.controllers")
+    known = _words(mount / "cgroup.controllers")
     for name in limits:
         if (controller := name.partition(".")[0]) not in known:
             has = f"has {', '.join(sorted(known))}" if known else "has none"
@@ -111,7 +111,7 @@ def _root(limits: Mapping[str, str]) -> Path:
             old = any(fields[2] == "cgroup" and controller in fields[3].split(",") for fields in mounts)
             hint = "cgroup v1 holds it: boot with systemd.unified_cgroup_hierarchy=1, or " if old else ""
             raise LoamError("--limit", name, limit, hint + _EACH_ALONE)
-    return found
+    return mount
 
 
 def _below(root: Path, limits: Mapping[str, str]) -> Path:

@@ -115,8 +115,8 @@ def ended(processes: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> sub
     try:
         for handle in handles:
             poll.register(handle, select.POLLIN)
-        found = poll.poll(max(0.0, timeout_s) * 1000)
-        return handles[found[0][0]] if found else None
+        ready = poll.poll(max(0.0, timeout_s) * 1000)
+        return handles[ready[0][0]] if ready else None
     finally:
         for handle in handles:
             os.close(handle)
@@ -152,19 +152,19 @@ def leave_nothing() -> int:
 
 def tree(pid: int) -> set[int]:
     """A process and all its descendants."""
-    found: set[int] = set()
+    members: set[int] = set()
     todo = [pid]
     while todo:
         member = todo.pop()
-        if member in found:
+        if member in members:
             continue
-        found.add(member)
+        members.add(member)
         try:
             for task in Path(f"/proc/{member}/task").iterdir():
                 todo += [int(child) for child in (task / "children").read_text().split()]
         except OSError:
             continue
-    return found
+    return members
 
 
 def processor_s(pids: set[int]) -> float:

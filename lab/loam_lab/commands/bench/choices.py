@@ -37,14 +37,14 @@ def add(
         return result
     by = recommend.decides(result)
     rivals = {rival.name: rival for rival in recommend.rivals_of(result, by)}
-    told = recommend.told(rivals.values(), memory, alike)
-    named = rule.advise(result.baseline, told)
+    ratios = recommend.shown_ratios(rivals.values(), memory, alike)
+    named = rule.advise(result.baseline, ratios)
     lines = []
     if "speed" in named:
         lines.append(Choice("speed", named["speed"], _speed(result, named["speed"])))
     if "memory" in named:
         lines.append(Choice("memory", named["memory"], _thrifty(result.baseline, named["memory"], memory, figure)))
-        lines.append(_both(result, by, rivals, memory, rule.front(result.baseline, told)))
+        lines.append(_both(result, by, rivals, memory, rule.front(result.baseline, ratios)))
     return replace(result, recommendation=replace(advised, choices=lines))
 
 

@@ -53,18 +53,18 @@ def run(job: Job, workload: str, chosen: str, options: argparse.Namespace) -> in
     try:
         _shell(job.prepare, "--prepare", plain)
         try:
-            found, result, left = _measured(job, chosen, plain, measured, used)
+            figures, result, left = _measured(job, chosen, plain, measured, used)
         finally:
             _shell(job.cleanup, "--cleanup", plain)
     except (Failed, LoamError) as problem:
-        said = problem.line() if isinstance(problem, LoamError) else str(problem)
+        message = problem.line() if isinstance(problem, LoamError) else str(problem)
         say("process", **asdict(used))
-        say("end", verified=False, message=said, live_blocks_delta=0)
+        say("end", verified=False, message=message, live_blocks_delta=0)
         return 3
     finally:
         children.leave_nothing()
     say("process", **asdict(used), **({"leftover": LEFTOVER} if left else {}))
-    say("iteration", index=0, elapsed_s=used.wall_s, **found)
+    say("iteration", index=0, elapsed_s=used.wall_s, **figures)
     say("end", verified=True, message="", live_blocks_delta=0, **({"result": result} if job.same_output else {}))
     return 0
 
@@ -76,16 +76,16 @@ def _measured(
     with cgroups.made(job.group) as group:
         try:
             if job.serves:
-                found, result = _serve(job, plain, measured, used, group)
+                figures, result = _serve(job, plain, measured, used, group)
             else:
-                found, result = _command(job, job.commands[chosen], plain, measured, used, group)
+                figures, result = _command(job, job.commands[chosen], plain, measured, used, group)
             if (held := cgroups.peak(group)) is not None:
-                found["group_peak_bytes"] = held
+                figures["group_peak_bytes"] = held
         except Failed as problem:
             raise Failed(f"{problem}{cgroups.exceeded(group)}") from None
         finally:
             left = children.leave_nothing()
-    return found, result, left
+    return figures, result, left
 
 
 def _serve(
@@ -100,20 +100,20 @@ def _serve(
         before_s, waited_s = children.processor_s(members), children.waited_s(members)
         printed, used.wall_s = serving.load(job, plain, process)
         members = children.tree(process.pid)
-        found: dict[str, Any] = {"server_cpu_s": children.processor_s(members) - before_s}
+        figures: dict[str, Any] = {"server_cpu_s": children.processor_s(members) - before_s}
         delayed_s = children.waited_s(members)
-        found |= {f"{name.lower()}_after_bytes": size for name, size in children.memory(members).items()}
+        figures |= {f"{name.lower()}_after_bytes": size for name, size in children.memory(members).items()}
         moved = children.migrations(members)
         if moved is not None:
-            found["migrations"] = moved
+            figures["migrations"] = moved
         peak = children.peak_bytes(members)
         _check(job, printed.encode(), plain)
-        found |= serving.values(job, printed)
+        figures |= serving.values(job, printed)
     # The kernel's own figure counts this process too, from which the server was started.
     used.rss_peak_bytes = peak or used.rss_peak_bytes
     # Of all threads while they were loaded, not of the first one from its start to its end; some may have ended.
     used.run_delay_s = None if waited_s is None or delayed_s is None else max(0.0, delayed_s - waited_s)
-    return found, hashlib.sha256(printed.encode()).hexdigest()
+    return figures, hashlib.sha256(printed.encode()).hexdigest()
 
 
 def _command(

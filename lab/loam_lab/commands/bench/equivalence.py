@@ -21,12 +21,12 @@ def find(folder: Path, by: str) -> dict[str, Alike]:
     families: dict[str, list[Cell]] = {}
     for cell in campaign.cells:
         families.setdefault(str(dict(cell.parameters).get("command", "")), []).append(cell)
-    found: dict[str, Alike] = {}
+    by_command: dict[str, Alike] = {}
     for command, cells in families.items():
         pairs = set()
         for one, other in itertools.combinations(cells, 2):
             ratio = contrasts.paired(campaign, (one, 0), (other, 0), metric=own)
             if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
                 pairs.add(frozenset((one.allocator, other.allocator)))
-        found[command] = pairs
-    return found
+        by_command[command] = pairs
+    return by_command

@@ -41,16 +41,16 @@ def flames(goal: Target, plan: Plan, instruments: Instruments, result: Result, *
     """Trees of call stacks, one for each kind of stacks.KINDS and each of two allocators."""
     wanted = chosen(result)
     library = paths.load_paths()["libraries"]["stacks"]
-    found: list[Flame] = []
+    trees: list[Flame] = []
     for run, named in profiling.once_each(plan):
         if run.cell.allocator not in wanted:
             continue
-        found.append(replace(_time(goal, run, instruments, timeout_s), **named, kind="time", unit="s"))
+        trees.append(replace(_time(goal, run, instruments, timeout_s), **named, kind="time", unit="s"))
         kinds = _allocations(goal, run, instruments, library, timeout_s)
-        found += [
+        trees += [
             replace(kinds[kind], **named, kind=kind, unit="1" if kind == "blocks" else "B") for kind in stacks.KINDS[1:]
         ]
-    return found
+    return trees
 
 
 def chosen(result: Result) -> tuple[str, ...]:
@@ -85,18 +85,18 @@ def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: fl
             return Flame(problem=judged.detail)
         script = [perf, "script", "--no-inline", "--fields", "comm,ip,sym,symoff,dso", "--input", str(data)]
         try:
-            said = subprocess.run(
+            script_output = subprocess.run(
                 script, capture_output=True, text=True, errors="replace", timeout=SCRIPT_TIMEOUT_S, check=False,
                 env=build.tool_environment(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Flame(problem=f"perf did not name its samples within {SCRIPT_TIMEOUT_S:g} s")
-    found = [
+    samples = [
         (frames, value)
-        for frames, value in stacks.of_perf(said.stdout, 1 / per_s, libraries)
+        for frames, value in stacks.of_perf(script_output.stdout, 1 / per_s, libraries)
         if frames[0] != "perf-exec"
     ]
-    return Flame(tree=stacks.tree(found)) if found else Flame(problem="perf has no sample of it: too short")
+    return Flame(tree=stacks.tree(samples)) if samples else Flame(problem="perf has no sample of it: too short")
 
 
 def _allocations(
@@ -108,21 +108,22 @@ def _allocations(
         variables = profiling.in_front(library, variables)
         variables["LOAM_STACKS"] = str(scratch / "stacks")
         _, judged = profiling.observed(goal, run, variables, timeout_s)
-        said = [stacks.of_allocations(file.read_text()) for file in sorted(scratch.glob("stacks.*"))]
+        sampled = [stacks.of_allocations(file.read_text()) for file in sorted(scratch.glob("stacks.*"))]
     problem = ""
     if judged.state != "ok":
         problem = judged.detail
-    elif not any(one.stacks for one in said):
+    elif not any(one.stacks for one in sampled):
         problem = profile.silent(goal.programs)
     if problem:
         return {kind: Flame(problem=problem) for kind in stacks.KINDS[1:]}
     return {
-        kind: Flame(tree=stacks.tree(stack for one in said for stack in one.named(kind))) for kind in stacks.KINDS[1:]
+        kind: Flame(tree=stacks.tree(stack for one in sampled for stack in one.named(kind)))
+        for kind in stacks.KINDS[1:]
     }
 
 
-def warn(found: Sequence[Flame]) -> None:
+def warn(trees: Sequence[Flame]) -> None:
     """Say which flame graphs there are not, and why, each reason once."""
-    said = dict.fromkeys((one.allocator, one.problem) for one in found if one.problem)
-    for allocator, problem in said:
+    reasons = dict.fromkeys((one.allocator, one.problem) for one in trees if one.problem)
+    for allocator, problem in reasons:
         console.warn(f"no flame graph under {allocator}: {problem}")

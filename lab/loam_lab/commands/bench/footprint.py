@@ -66,19 +66,19 @@ def find(folder: Path) -> Footprint:
 
 def _by_metric(campaign: Campaign, name: str) -> dict[tuple[str, str], Interval]:
     """Ratios of a metric of the timed runs; empty where they do not have it."""
-    found = {}
+    ratios = {}
     for cell in campaign.cells:
         metric = process_metric(name) if name == LARGEST else campaign.workload(cell).metric(name)
         good = metric is not None and data.state_of(campaign.runs(cell)) == "ok"
         ratio = contrasts.to_baseline(campaign, cell, metric=metric) if good else None
         if ratio is not None:
-            found[_place(cell)] = ratio
-    return found
+            ratios[_place(cell)] = ratio
+    return ratios
 
 
 def _by_looks(campaign: Campaign, looked: Mapping[str, Sequence[Run]]) -> dict[tuple[str, str], Interval]:
     """Ratios of the peak PSS of memory runs of the same blocks; empty where too few can be used."""
-    found = {}
+    ratios = {}
     for cell in campaign.cells:
         base = contrasts.sister(campaign, cell, allocator=campaign.baseline(cell))
         if base is None or base == cell or data.state_of(campaign.runs(cell)) != "ok":
@@ -87,8 +87,8 @@ def _by_looks(campaign: Campaign, looked: Mapping[str, Sequence[Run]]) -> dict[t
         blocks = sorted(own.keys() & other.keys())
         if blocks:
             pairs = [own[block] for block in blocks], [other[block] for block in blocks]
-            found[_place(cell)] = intervals.paired_ratio(*pairs)
-    return found
+            ratios[_place(cell)] = intervals.paired_ratio(*pairs)
+    return ratios
 
 
 def _peaks(runs: Sequence[Run]) -> dict[int, float]:

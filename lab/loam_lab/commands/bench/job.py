@@ -87,24 +87,24 @@ class Job:
 
     def options(self) -> list[str]:
         """The options of bench that ask for this job."""
-        found: list[str] = []
+        arguments: list[str] = []
         if self.serves:
-            found += ["--server", shlex.join(self.server), "--ready", self.ready, "--load", shlex.join(self.load)]
-            found += ["--metric", self.metric, "--better", self.better]
-            found += ["--stop", self.stop] if self.stop else []
+            arguments += ["--server", shlex.join(self.server), "--ready", self.ready, "--load", shlex.join(self.load)]
+            arguments += ["--metric", self.metric, "--better", self.better]
+            arguments += ["--stop", self.stop] if self.stop else []
         for text in self.commands:
-            found += ["--command", text]
+            arguments += ["--command", text]
         lines = {"--prepare": self.prepare, "--fill": self.fill, "--cleanup": self.cleanup, "--check": self.check}
         for name, value in lines.items():
-            found += [name, value] if value else []
-        found += ["--check", SAME_OUTPUT] if self.same_output else []
-        found += ["--warmup", str(self.warmup)] if self.warmup else []
-        found += ["--ignore-failure"] if self.ignore_failure else []
+            arguments += [name, value] if value else []
+        arguments += ["--check", SAME_OUTPUT] if self.same_output else []
+        arguments += ["--warmup", str(self.warmup)] if self.warmup else []
+        arguments += ["--ignore-failure"] if self.ignore_failure else []
         for name, number in self.limits.items():
-            found += ["--limit", f"{name.removeprefix('RLIMIT_').lower()}={number}"]
+            arguments += ["--limit", f"{name.removeprefix('RLIMIT_').lower()}={number}"]
         for file, value in self.group.items():
-            found += ["--limit", f"{file}={value}"]
-        return found
+            arguments += ["--limit", f"{file}={value}"]
+        return arguments
 
     def named(self) -> str:
         """The name of the load's value: the pattern's first named group."""
@@ -139,12 +139,12 @@ def words(option: str, text: str) -> list[str]:
     raises: LoamError if a quote is not closed, or nothing is there
     """
     try:
-        found = shlex.split(text)
+        parts = shlex.split(text)
     except ValueError as problem:
         raise LoamError(option, text, f"is no command line: {problem}", "close the quote") from None
-    if not found:
+    if not parts:
         raise LoamError(option, text, "is empty", "name a program and its arguments")
-    return found
+    return parts
 
 
 def joined(command: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def limits(given: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
     raises: LoamError for a name that resource does not have, or what is no number
     """
     known = resources()
-    found: dict[str, int] = {}
+    by_resource: dict[str, int] = {}
     group: dict[str, str] = {}
     for item in given:
         name, _, value = item.partition("=")
@@ -186,5 +186,5 @@ def limits(given: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
         matched = re.fullmatch(r"(\d+)([KMG]?)", value)
         if matched is None:
             raise LoamError("--limit", item, "needs a whole number, with K, M or G for bytes", "as in --limit as=4G")
-        found[known[name]] = int(matched[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[matched[2]]
-    return found, group
+        by_resource[known[name]] = int(matched[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[matched[2]]
+    return by_resource, group

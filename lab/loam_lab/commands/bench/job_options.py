@@ -116,8 +116,8 @@ def to_watch(
 def _program(option: str, line: str | None) -> list[str]:
     if line is None:
         return []
-    found = job.words(option, line)
-    return [target.program(found[0]), *found[1:]]
+    words = job.words(option, line)
+    return [target.program(words[0]), *words[1:]]
 
 
 def _check_ready(ready: str) -> None:
@@ -139,7 +139,7 @@ def _lines(file: Path) -> list[str]:
         raise LoamError(
             "--commands", file, f"cannot be read: {problem}", "name a text file, a command on each line"
         ) from None
-    found = [line for line in lines if line and not line.startswith("#")]
-    if not found:
+    commands = [line for line in lines if line and not line.startswith("#")]
+    if not commands:
         raise LoamError("--commands", file, "has no command", "write one on each line")
-    return found
+    return commands

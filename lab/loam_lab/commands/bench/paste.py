@@ -31,15 +31,15 @@ def shell(name: str, command: str, before_own: Sequence[str] = ()) -> str:
 
 def lines(name: str, command: str, before_own: Sequence[str] = ()) -> dict[str, str]:
     """All forms by their place; empty where nothing has to be set."""
-    found = variables(name, before_own)
-    if not found:
+    environment = variables(name, before_own)
+    if not environment:
         return {}
-    assigned = [f"{key}={_quoted(value)}" for key, value in found.items()]
+    assigned = [f"{key}={_quoted(value)}" for key, value in environment.items()]
     package = _package(name)
     install = f"RUN apt-get update && apt-get install -y {package}\n" if package else ""
     return {
         "shell": shell(name, command, before_own),
-        "systemd unit, [Service]": "\n".join(f'Environment="{key}={value}"' for key, value in found.items()),
+        "systemd unit, [Service]": "\n".join(f'Environment="{key}={value}"' for key, value in environment.items()),
         "Dockerfile": f"{install}ENV {' '.join(assigned)}",
     }
 

@@ -21,10 +21,10 @@ def find(text: str) -> dict[str, float]:
 
     Empty where nothing of a known form was printed
     """
-    found: dict[str, float] = {}
+    latencies: dict[str, float] = {}
 
     def note(name: str, seconds: float) -> None:
-        found[name] = max(seconds, found.get(name, 0.0))
+        latencies[name] = max(seconds, latencies.get(name, 0.0))
 
     for unit, heads, numbers in _TABLE.findall(text):
         scale = _UNITS.get(unit.lower())
@@ -34,10 +34,10 @@ def find(text: str) -> dict[str, float]:
     for pattern in (_INLINE, _LINE):
         for which, number, unit in pattern.findall(text):
             note(_name(which), _number(number) * _UNITS[unit.lower()])
-    if not found:
+    if not latencies:
         for which, number in _AB.findall(text):
             note(_name(which), float(number) * 1e-3)
-    return found
+    return latencies
 
 
 def _name(which: str) -> str:

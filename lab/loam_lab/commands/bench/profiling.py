@@ -37,7 +37,7 @@ def profiles(
 ) -> list[dict[str, Any]]:
     """One profile for each cell of a plan; {"allocator", "command", "problem"} where there is none."""
     library = paths.load_paths()["libraries"][LIBRARIES[sampled]]
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for run, named in once_each(plan):
         with preloading.folder(scratch_folder()) as scratch:
             variables = instruments.environment(instruments.allocator(run.cell.allocator), scratch / "proof")
@@ -48,12 +48,12 @@ def profiles(
             _, judged = observed(goal, run, variables, timeout_s)
             processes = profile.read(sorted(scratch.glob("profile.*")))
         if judged.state != "ok":
-            found.append({**named, "problem": judged.detail})
+            entries.append({**named, "problem": judged.detail})
         elif not processes:
-            found.append({**named, "problem": profile.silent(goal.programs)})
+            entries.append({**named, "problem": profile.silent(goal.programs)})
         else:
-            found.append({**named, "problem": "", **profile.summary(processes)})
-    return found
+            entries.append({**named, "problem": "", **profile.summary(processes)})
+    return entries
 
 
 def once_each(plan: Plan) -> Iterator[tuple[PlannedRun, dict[str, str]]]:
@@ -85,12 +85,12 @@ def in_front(library: str, variables: Mapping[str, str]) -> dict[str, str]:
     return {**variables, "LD_PRELOAD": ":".join(part for part in (before, variables.get("LD_PRELOAD", "")) if part)}
 
 
-def show(found: Sequence[Mapping[str, Any]]) -> None:
+def show(entries: Sequence[Mapping[str, Any]]) -> None:
     """Print two tables: what was asked for, and what it took."""
     from rich.text import Text
 
-    good = [one for one in found if not one["problem"]]
-    for one in found:
+    good = [one for one in entries if not one["problem"]]
+    for one in entries:
         if one["problem"]:
             console.warn(f"no profile under {one['allocator']}: {one['problem']}")
     if not good:

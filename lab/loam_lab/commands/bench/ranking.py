@@ -44,29 +44,29 @@ def pairs(live: Mapping[str, Interval], replayed: Mapping[str, Interval]) -> lis
 
     live, replayed: time over the baseline's, by allocator; the baseline itself is 1
     """
-    found = []
+    apart = []
     for one, other in itertools.permutations([name for name in live if name in replayed], 2):
         first, second = live[one], live[other]
         if first.high is not None and second.low is not None and first.high < second.low:
             ratio = replayed[one].estimate / replayed[other].estimate
-            found.append(Pair(one, other, first.estimate / second.estimate, ratio))
-    return found
+            apart.append(Pair(one, other, first.estimate / second.estimate, ratio))
+    return apart
 
 
 def times(folder: Path) -> dict[str, Interval]:
     """Processor time over the baseline's in the same blocks, by allocator, of a measured command."""
     campaign = data.load(folder)
     metric = process_metric(TIME)
-    found: dict[str, Interval] = {}
+    ratios: dict[str, Interval] = {}
     for cell in campaign.cells:
         if data.state_of(campaign.runs(cell)) != "ok":
             continue
         ratio = contrasts.to_baseline(campaign, cell, metric=metric)
         if ratio is not None:
-            found[cell.allocator] = ratio
+            ratios[cell.allocator] = ratio
         elif cell.allocator == campaign.baseline(cell):
-            found[cell.allocator] = Interval(1.0, 1.0, 1.0, len(campaign.runs(cell)))
-    return found
+            ratios[cell.allocator] = Interval(1.0, 1.0, 1.0, len(campaign.runs(cell)))
+    return ratios
 
 
 def check(
@@ -86,28 +86,28 @@ def check(
         ):
             if status:
                 return status
-    found = pairs(times(folder / "live"), times(folder / "replayed"))
+    apart = pairs(times(folder / "live"), times(folder / "replayed"))
     if as_json:
         console.print_json(
-            {"pairs": [{**asdict(pair), "agrees": pair.agrees} for pair in found], "folder": str(folder)}
+            {"pairs": [{**asdict(pair), "agrees": pair.agrees} for pair in apart], "folder": str(folder)}
         )
     else:
-        show(found)
-    return int(not all(pair.agrees for pair in found))
+        show(apart)
+    return int(not all(pair.agrees for pair in apart))
 
 
-def show(found: Sequence[Pair]) -> None:
+def show(apart: Sequence[Pair]) -> None:
     """Print the pairs and what they come to."""
-    if not found:
+    if not apart:
         console.warn("the live program tells no two allocators apart: nothing to compare; measure more --blocks")
         return
     rows = [
         [pair.faster, pair.slower, f"{pair.live:.3f}", f"{pair.replayed:.3f}", "yes" if pair.agrees else "no"]
-        for pair in found
+        for pair in apart
     ]
     columns = ["faster", "slower", "live", "replayed", "same order"]
-    same = sum(pair.agrees for pair in found)
+    same = sum(pair.agrees for pair in apart)
     title = (
-        f"The replay ranks {same} of {len(found)} pairs as the live program does (processor time, faster over slower)"
+        f"The replay ranks {same} of {len(apart)} pairs as the live program does (processor time, faster over slower)"
     )
     console.out().print(console.table(columns, rows, numeric=["live", "replayed"], title=title))

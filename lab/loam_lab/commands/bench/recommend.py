@@ -66,7 +66,7 @@ def add(
     by = decides(result)
     rivals = rivals_of(result, by)
     baseline = result.baseline
-    name = rule.fastest(baseline, told(rivals, memory, alike))
+    name = rule.fastest(baseline, shown_ratios(rivals, memory, alike))
     shown = sorted(
         (rival for rival in rivals if rival.faster), key=lambda rival: (rival.name != name, rival.ratio.estimate)
     )
@@ -79,21 +79,21 @@ def add(
     return replace(result, recommendation=Recommendation(name, text, line, by, memory_by=figure if memory else None))
 
 
-def told(rivals: Iterable[Rival], memory: Mapping[str, Interval], alike: rule.Alike) -> dict[str, rule.Told]:
+def shown_ratios(rivals: Iterable[Rival], memory: Mapping[str, Interval], alike: rule.Alike) -> dict[str, rule.Ratios]:
     """What was shown of each: the ratio by speed, and by memory where that is known."""
     named = {rival.name: rival for rival in rivals}
     known = [name for name in named if name in memory]
     adjusted = dict(
         zip(known, multiplicity.holm([1.0 if (p := memory[name].p) is None else p for name in known]), strict=True)
     )
-    found = {
-        name: rule.Told(
+    ratios = {
+        name: rule.Ratios(
             rival.ratio.estimate if rival.faster or rival.verdict == "worse" else 1.0,
             _apart(memory[name], adjusted[name]) if name in adjusted else None,
         )
         for name, rival in named.items()
     }
-    return rule.level(found, alike)
+    return rule.level(ratios, alike)
 
 
 def _apart(ratio: Interval, p: float) -> float:
@@ -133,26 +133,26 @@ def more_is_better(result: Result, by: str) -> bool:
 
 def rivals_of(result: Result, by: str) -> list[Rival]:
     """Every allocator beside the baseline; the ratio of one of which more is better is turned over, so less is better."""
-    found: list[tuple[Cell, Ratio, str]] = []
+    rows: list[tuple[Cell, Ratio, str]] = []
     for cell in result.cells:
         if cell.copy == 0 and by == "processor_s" and (judged := cell.processor_ratio) is not None:
-            found.append((cell, judged, judged.verdict))
+            rows.append((cell, judged, judged.verdict))
         elif cell.copy == 0 and by != "processor_s" and (ratio := cell.ratio_to_baseline) is not None:
-            found.append((cell, ratio, cell.verdict))
-    adjusted = multiplicity.holm([1.0 if ratio.p is None else ratio.p for _, ratio, _ in found])
+            rows.append((cell, ratio, cell.verdict))
+    adjusted = multiplicity.holm([1.0 if ratio.p is None else ratio.p for _, ratio, _ in rows])
     over = more_is_better(result, by)
     return [
         Rival(cell.allocator, cell, _interval(ratio, over), verdict, p)
-        for (cell, ratio, verdict), p in zip(found, adjusted, strict=True)
+        for (cell, ratio, verdict), p in zip(rows, adjusted, strict=True)
     ]
 
 
-def _interval(found: Ratio, over: bool) -> Interval:
-    low, high = found.low, found.high
+def _interval(ratio: Ratio, over: bool) -> Interval:
+    low, high = ratio.low, ratio.high
     if not over:
-        return Interval(found.estimate, low, high, found.n, found.p)
+        return Interval(ratio.estimate, low, high, ratio.n, ratio.p)
     turned = (None if high is None else 1 / high, None if low is None else 1 / low)
-    return Interval(1 / found.estimate, *turned, found.n, found.p)
+    return Interval(1 / ratio.estimate, *turned, ratio.n, ratio.p)
 
 
 def _use(result: Result, shown: list[Rival], by: str, memory: str) -> str:
@@ -216,10 +216,10 @@ def _stay(result: Result, rivals: list[Rival], by: str) -> str:
         return f"Stay with {baseline}: {shown}."
     if any(rival.ratio.low is None for rival in still_open):
         return f"Stay with {baseline}: {result.blocks} blocks are too few to tell; use --blocks 10 or more."
-    return f"Stay with {baseline}: no allocator was shown to be faster. {_told(result, rivals, by)} {_more(result, still_open)}"
+    return f"Stay with {baseline}: no allocator was shown to be faster. {_saving(result, rivals, by)} {_more(result, still_open)}"
 
 
-def _told(result: Result, rivals: list[Rival], by: str) -> str:
+def _saving(result: Result, rivals: list[Rival], by: str) -> str:
     """What can be told now, though nothing was shown to be faster."""
     saved = max(1 - rival.ratio.low for rival in rivals if rival.ratio.low is not None)
     if by in ("wall_s", "processor_s"):
@@ -260,17 +260,17 @@ def _more(result: Result, still_open: list[Rival]) -> str:
 
 def _because(result: Result) -> str:
     """Why processor time decided."""
-    found = result.waiting or Waiting()
+    waiting = result.waiting or Waiting()
     return (
         f" Processor time (user and system) decides here, because other work kept {_it(result)} waiting for a processor in "
-        f"{found.disturbed} of {found.blocks} blocks."
+        f"{waiting.disturbed} of {waiting.blocks} blocks."
     )
 
 
 def _crowded(result: Result) -> str:
     """What to do where threads of what is measured waited for one another."""
-    found = result.waiting or Waiting()
-    where = f"in {found.own} of {found.blocks} blocks"
+    waiting = result.waiting or Waiting()
+    where = f"in {waiting.own} of {waiting.blocks} blocks"
     if not _serves(result):
         return (
             f" The command's own threads and processes waited for one another {where}: it has more of them than there are "

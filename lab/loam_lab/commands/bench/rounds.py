@@ -81,7 +81,7 @@ class Search:
             if ended.interrupted:
                 return None, ended
             scores = self._scores(f"round-{number}", state, pairs)
-            estimates = {name: found.estimate if (found := scores[name]) else None for name in candidates}
+            estimates = {name: score.estimate if (score := scores[name]) else None for name in candidates}
             after = search.following(estimates, number)
             tried = [results.Candidate(*_ends(scores[n]), n, n in after) for n in candidates]
             rounds.append(results.Round(number, blocks, tried))
@@ -121,10 +121,10 @@ class Search:
     def _save(self, state: _State) -> None:
         journal.write_whole(self.folder / FOLDER / "search.json", json.dumps(state) + "\n")
 
-    def _candidates(self, state: _State, number: int, found: Sequence[str]) -> list[str]:
+    def _candidates(self, state: _State, number: int, names: Sequence[str]) -> list[str]:
         """Who competes in a round; once written down, it stays."""
         if len(state["rounds"]) < number:
-            state["rounds"].append(list(found))
+            state["rounds"].append(list(names))
             self._save(state)
         chosen: list[str] = state["rounds"][number - 1]
         return chosen
@@ -144,13 +144,13 @@ class Search:
         """
         from loam_lab.judging.statistics import data, intervals
 
-        found = data.load(self.folder / FOLDER / name)
-        cells = {cell.allocator: cell for cell in found.cells}
+        campaign = data.load(self.folder / FOLDER / name)
+        cells = {cell.allocator: cell for cell in campaign.cells}
         metric = data.process_metric(state["by"])
-        below = found.values(cells[state["best"]], 0, metric)
+        below = campaign.values(cells[state["best"]], 0, metric)
         scores: dict[str, Interval | None] = {}
         for candidate, cell in cells.items():
-            above = found.values(cell, 0, metric)
+            above = campaign.values(cell, 0, metric)
             both = [(above[block], below[block]) for block in above if above[block] > 0 and below.get(block, 0) > 0]
             known = pairs.setdefault(candidate, [])
             known += both
@@ -184,7 +184,7 @@ class Search:
             results.Finalist(name, results.Ends(*to_best.ends), results.Ends(*to_plain.ends), p)
             for (name, to_best, to_plain), p in zip(rows, adjusted, strict=True)
         ]
-        found = results.Search(
+        outcome = results.Search(
             rounds=rounds, best=state["best"], baseline=state["baseline"], final=final_rows,
             settings_tried=len(state["rounds"][0]),
         )  # fmt: skip
@@ -193,7 +193,7 @@ class Search:
             if rows:
                 name, to_best, _ = min(rows, key=lambda row: row[1].estimate)
                 text += f"; the best try, {name}, {_less(to_best, by)} than it"
-            return replace(found, text=text + ".")
+            return replace(outcome, text=text + ".")
         name, to_best, to_plain = min(shown, key=lambda row: row[1].estimate)
         text = f"Use {name}: the command {_less(to_best, by)} than with {state['best']} as it is"
         if plain is not best:
@@ -201,7 +201,7 @@ class Search:
         estimate, low, high = to_plain.ends
         check = shlex.join(["./loam", "bench", "--allocator", ",".join([state["best"], name]), "--"]) + " " + self.text
         return replace(
-            found, winner=winner(name, self.text), estimate=estimate, low=low, high=high, text=text + ".", check=check
+            outcome, winner=winner(name, self.text), estimate=estimate, low=low, high=high, text=text + ".", check=check
         )
 
 
@@ -229,44 +229,45 @@ def winner(name: str, command: str) -> results.Winner:
     return results.Winner(base, name, settings, environment, paste.shell(name, command))
 
 
-def show(found: results.Search) -> None:
+def show(outcome: results.Search) -> None:
     """Print the outcome, the line to paste, and what each round kept."""
     from rich.text import Text
 
     out = console.out()
-    out.print(Text(found.text, style="head"), soft_wrap=True)
-    if found.winner is not None:
-        out.print(Text(f"  {found.winner.command}", style="command"), soft_wrap=True)
-        out.print(Text(f"check it with fresh runs: {found.check}", style="aside"), soft_wrap=True)
+    out.print(Text(outcome.text, style="head"), soft_wrap=True)
+    if outcome.winner is not None:
+        out.print(Text(f"  {outcome.winner.command}", style="command"), soft_wrap=True)
+        out.print(Text(f"check it with fresh runs: {outcome.check}", style="aside"), soft_wrap=True)
     rows = [
         [str(number.round), Text(c.allocator), _number(c.estimate), _low_high(c), "yes" if c.kept else ""]
-        for number in found.rounds
+        for number in outcome.rounds
         for c in sorted(number.candidates, key=lambda c: (c.estimate is None, c.estimate or 0))
     ]
     rows += [
-        ["final", Text(row.allocator), _number(row.to_best.estimate), _low_high(row.to_best), ""] for row in found.final
+        ["final", Text(row.allocator), _number(row.to_best.estimate), _low_high(row.to_best), ""]
+        for row in outcome.final
     ]
-    columns = ["round", "settings", f"of {found.best}", "interval", "kept"]
+    columns = ["round", "settings", f"of {outcome.best}", "interval", "kept"]
     title = (
         "Wall time against the best allocator as it is, over all rounds so far; the final has fresh runs and decides"
     )
     out.print(console.table(columns, rows, numeric=columns[2:4], title=title))
 
 
-def _ends(found: Interval | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if found is None else found.ends
+def _ends(ratio: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if ratio is None else ratio.ends
 
 
-def _below(found: Interval) -> bool:
-    return found.high is not None and found.high < 1
+def _below(ratio: Interval) -> bool:
+    return ratio.high is not None and ratio.high < 1
 
 
-def _less(found: Interval, by: str) -> str:
+def _less(ratio: Interval, by: str) -> str:
     """ "takes 4.0 % less time [3.0 %, 5.0 %]"."""
-    text = recommend.less(found, by)
-    if found.low is None or found.high is None:
+    text = recommend.less(ratio, by)
+    if ratio.low is None or ratio.high is None:
         return text
-    return f"{text} [{percent(1 - found.high)}, {percent(1 - found.low)}]"
+    return f"{text} [{percent(1 - ratio.high)}, {percent(1 - ratio.low)}]"
 
 
 def _number(value: float | None) -> str:

@@ -23,54 +23,54 @@ Alike = Set[frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Told:
+class Ratios:
     """An allocator's ratios to the baseline, less is better; 1 where none was shown. memory: None where it is not known"""
 
     speed: float = 1.0
     memory: float | None = 1.0
 
 
-def level(told: Mapping[str, Told], alike: Alike) -> dict[str, Told]:
+def level(ratios: Mapping[str, Ratios], alike: Alike) -> dict[str, Ratios]:
     """The same, but those that were not told apart from the fastest have its ratio."""
-    if not told:
+    if not ratios:
         return {}
-    best = min(told, key=lambda name: told[name].speed)
-    fastest = told[best].speed
+    best = min(ratios, key=lambda name: ratios[name].speed)
+    fastest = ratios[best].speed
 
     def equal(name: str) -> bool:
-        return told[name].speed < 1 and frozenset((name, best)) in alike and told[name].speed <= fastest * EQUAL_MAX
+        return ratios[name].speed < 1 and frozenset((name, best)) in alike and ratios[name].speed <= fastest * EQUAL_MAX
 
-    return {name: replace(one, speed=fastest) if equal(name) else one for name, one in told.items()}
+    return {name: replace(one, speed=fastest) if equal(name) else one for name, one in ratios.items()}
 
 
-def fastest(baseline: str, told: Mapping[str, Told]) -> str:
+def fastest(baseline: str, ratios: Mapping[str, Ratios]) -> str:
     """The one to take for speed; the baseline where none was shown to be faster."""
-    best = _least(baseline, {name: one.speed for name, one in told.items()})
+    best = _least(baseline, {name: one.speed for name, one in ratios.items()})
     if best == baseline:
         return baseline
-    needs = {name: one.memory or 1.0 for name, one in told.items() if one.speed == told[best].speed}
+    needs = {name: one.memory or 1.0 for name, one in ratios.items() if one.speed == ratios[best].speed}
     return next(name for name, memory in needs.items() if memory <= min(needs.values()) * NEAR)
 
 
-def advise(baseline: str, told: Mapping[str, Told]) -> dict[str, str]:
+def advise(baseline: str, ratios: Mapping[str, Ratios]) -> dict[str, str]:
     """Which allocator to take for "speed", "memory" and "both"; empty where no other was shown to be better in either.
 
-    told: of all others, by name
+    ratios: of all others, by name
     """
-    known = {name: one.memory for name, one in told.items() if one.memory is not None}
-    speed = fastest(baseline, told)
+    known = {name: one.memory for name, one in ratios.items() if one.memory is not None}
+    speed = fastest(baseline, ratios)
     memory = _least(baseline, known)
     if {speed, memory} == {baseline}:
         return {}
     if not known:
         return {"speed": speed}
-    return {"speed": speed, "memory": memory, "both": front(baseline, told)[0]}
+    return {"speed": speed, "memory": memory, "both": front(baseline, ratios)[0]}
 
 
-def front(baseline: str, told: Mapping[str, Told]) -> list[str]:
+def front(baseline: str, ratios: Mapping[str, Ratios]) -> list[str]:
     """The names that no other one beats in both, of which the one with the smallest product of the two ratios is first."""
     points = {baseline: (1.0, 1.0)}
-    points |= {name: (one.speed, one.memory) for name, one in told.items() if one.memory is not None}
+    points |= {name: (one.speed, one.memory) for name, one in ratios.items() if one.memory is not None}
     return pareto(points)
 
 
@@ -81,8 +81,8 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
         no_worse = all(a <= b * NEAR for a, b in zip(one, other, strict=True))
         return no_worse and any(a * NEAR < b for a, b in zip(one, other, strict=True))
 
-    found = [name for name, own in points.items() if not any(beats(other, own) for other in points.values())]
-    return sorted(found or points, key=lambda name: math.prod(points[name]))
+    unbeaten = [name for name, own in points.items() if not any(beats(other, own) for other in points.values())]
+    return sorted(unbeaten or points, key=lambda name: math.prod(points[name]))
 
 
 def _least(baseline: str, ratios: Mapping[str, float]) -> str:

@@ -26,13 +26,13 @@ def expanded(command: Sequence[str], scans: Sequence[str]) -> list[list[str]]:
     for name in names:
         if not any(f"{{{name}}}" in word for word in command):
             raise LoamError("--scan", name, f"no word of the command holds {{{name}}}", _EXAMPLE)
-    found = [
+    commands = [
         [_filled(word, dict(zip(names, values, strict=True))) for word in command]
         for values in itertools.product(*(values for _, values in given))
     ]
-    if len(found) > COMMANDS_MAX:
-        raise LoamError("--scan", len(found), f"commands are more than {COMMANDS_MAX}", "scan fewer values")
-    return found
+    if len(commands) > COMMANDS_MAX:
+        raise LoamError("--scan", len(commands), f"commands are more than {COMMANDS_MAX}", "scan fewer values")
+    return commands
 
 
 def _filled(word: str, values: dict[str, str]) -> str:

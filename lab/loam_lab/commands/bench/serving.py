@@ -100,7 +100,7 @@ def values(job: Job, printed: str) -> dict[str, float]:
     """
     if not job.metric:
         return {}
-    found = []
+    numbers = []
     pattern = re.compile(job.metric)
     for match in pattern.finditer(printed):
         text = match[job.named()] if pattern.groupindex else match[1]
@@ -112,13 +112,13 @@ def values(job: Job, printed: str) -> dict[str, float]:
             raise Failed(
                 f"--metric matched {match[0][:80]!r}, but {text!r} is no number above 0; put the number in the group"
             )
-        found.append(number)
-    if not found:
+        numbers.append(number)
+    if not numbers:
         last = printed.strip().splitlines()[-1:] or ["nothing"]
         raise Failed(f"--metric {job.metric} matches nothing that the load prints; its last line: {last[0][:200]}")
-    geometric = math.exp(sum(map(math.log, found)) / len(found))
+    geometric = math.exp(sum(map(math.log, numbers)) / len(numbers))
     latencies = {f"latency_{name}_s": seconds for name, seconds in percentiles.find(printed).items()}
-    return {job.named(): geometric, "matches": len(found), **latencies}
+    return {job.named(): geometric, "matches": len(numbers), **latencies}
 
 
 def elsewhere(pids: set[int]) -> str:
@@ -180,10 +180,10 @@ def _wait_ready(process: subprocess.Popen[bytes], job: Job, port: int | None, lo
 
 def _how(process: subprocess.Popen[bytes]) -> str:
     """How an ended process ended, which stays to be reaped: "status 1", "SIGSEGV"."""
-    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    if found is None or found.si_code == os.CLD_EXITED:
-        return f"status {found.si_status if found else 0}"
-    return signal.Signals(found.si_status).name
+    ending = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    if ending is None or ending.si_code == os.CLD_EXITED:
+        return f"status {ending.si_status if ending else 0}"
+    return signal.Signals(ending.si_status).name
 
 
 def _stop(process: subprocess.Popen[bytes], total: Used, by: str) -> str:

@@ -52,14 +52,14 @@ def of_perf(text: str, period_s: float, libraries: Iterable[str] = ()) -> list[t
     libraries: files of the allocator, whose frames are marked
     """
     own = {str(Path(file).resolve()) for file in libraries}
-    found: list[tuple[list[str], float]] = []
+    stacks: list[tuple[list[str], float]] = []
     for sample in text.split("\n\n"):
         lines = sample.splitlines()
         if not lines or lines[0].startswith(("\t", "#")):
             continue
         frames = [_named(match[2], match[3], own) for line in lines[1:] if (match := _FRAME.match(line))]
-        found.append(([lines[0].strip(), *_without_repeats(reversed(frames))], period_s))
-    return found
+        stacks.append(([lines[0].strip(), *_without_repeats(reversed(frames))], period_s))
+    return stacks
 
 
 def _named(symbol: str, file: str, own: Set[str]) -> str:
@@ -106,30 +106,30 @@ class Sampled:
 
 def of_allocations(text: str) -> Sampled:
     """What stacks.cpp wrote; raises: ValueError for a line that it does not write"""
-    found = Sampled()
+    sampled = Sampled()
     mappings: list[loaded.Mapping] = []
     for line in text.splitlines():
         if line.startswith("stack "):
             _, size, blocks, live, *callers = line.split()
             values = {"bytes": float(size), "blocks": float(blocks), "live": float(live)}
-            found.stacks.append(([int(caller, 16) for caller in callers], values))
+            sampled.stacks.append(([int(caller, 16) for caller in callers], values))
         elif line.startswith("map ") and (mapping := loaded.parse(line.removeprefix("map "))) is not None:
             mappings.append(mapping)
         elif not line.startswith(("mean ", "map ")):
             raise ValueError(f"not a line of call stacks: {line[:60]!r}")
-    found.maps = loaded.Loaded.of(mappings)
-    return found
+    sampled.maps = loaded.Loaded.of(mappings)
+    return sampled
 
 
 def _names(maps: loaded.Loaded, callers: Iterable[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    by_caller: dict[int, str] = {}
     for caller in callers:
         # A return address belongs to what follows the call; a byte before it is still the call.
         place = maps.in_file(caller - 1)
         if place is None:
-            found[caller] = "[unknown]"
+            by_caller[caller] = "[unknown]"
             continue
         file, address = place
         function = symtab.function(file, address)
-        found[caller] = short(function) if function else f"[{Path(file).name}]"
-    return found
+        by_caller[caller] = short(function) if function else f"[{Path(file).name}]"
+    return by_caller

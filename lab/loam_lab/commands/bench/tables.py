@@ -60,10 +60,10 @@ def _advice(recommendation: Recommendation, baseline: str) -> None:
 
 def _families(result: Result) -> dict[str, list[Cell]]:
     """The cells by command; of one alone by nothing."""
-    found: dict[str, list[Cell]] = {}
+    by_command: dict[str, list[Cell]] = {}
     for cell in result.cells:
-        found.setdefault(str(cell.parameters.get("command", "")), []).append(cell)
-    return found if len(found) > 1 else {"": list(result.cells)}
+        by_command.setdefault(str(cell.parameters.get("command", "")), []).append(cell)
+    return by_command if len(by_command) > 1 else {"": list(result.cells)}
 
 
 def _of_one(result: Result, command: str, cells: list[Cell]) -> None:

@@ -114,7 +114,7 @@ class Command(Target):
         parameter = {
             "name": COMMAND, "type": "choice", "choices": [self.text], "default": self.text, "help": "the command line"
         }  # fmt: skip
-        found = Description.model_validate({
+        description = Description.model_validate({
             "schema": SCHEMA,
             "sync": {"name": self.sync, "summary": self.text, "kind": "none", "threads_max": 1},
             "workloads": [{
@@ -122,7 +122,7 @@ class Command(Target):
                 "metrics": [metric.model_dump() for metric in PROCESS_METRICS],
             }],
         })  # fmt: skip
-        return _planned(study, self.sync, self._subject, found)
+        return _planned(study, self.sync, self._subject, description)
 
 
 class Driven(Target):
@@ -173,18 +173,18 @@ class Driven(Target):
 
     def plan(self, study: Study) -> Plan:
         """See Target."""
-        found = Description.model_validate(job_description.description(self._job, self.workload))
-        return _planned(study, self.sync, self._subject, found)
+        description = Description.model_validate(job_description.description(self._job, self.workload))
+        return _planned(study, self.sync, self._subject, description)
 
 
 def program(name: str, subject: str = "bench") -> str:
     """The path of a program; raises: LoamError if there is none of that name, or it may not be executed"""
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         exists = Path(name).exists()
         limit = "is not executable" if exists else "no such program"
         raise LoamError(subject, name, limit, "name a program on PATH, or a path; a shell line is: sh -c '...'")
-    return str(Path(found).absolute())
+    return str(Path(path).absolute())
 
 
 def _planned(study: Study, sync: str, subject: Subject, description: Description) -> Plan:

@@ -110,8 +110,8 @@ def _serve(job: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> s
 def _check_space(file: Path) -> None:
     """Refuse a trace that has not even its head for lack of space; raises: LoamError"""
     size = file.stat().st_size if file.exists() else 0
-    found = os.statvfs(file.parent)
-    if size < HEAD.size and found.f_bavail * found.f_frsize < _PAGE + _CHUNK:
+    space = os.statvfs(file.parent)
+    if size < HEAD.size and space.f_bavail * space.f_frsize < _PAGE + _CHUNK:
         file.unlink(missing_ok=True)
         raise LoamError("--out", file, "cannot be written: the disk is full", "free some space, then record again")
 

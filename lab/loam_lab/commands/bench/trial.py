@@ -39,7 +39,7 @@ class Trial:
         self._terminal: Terminal | None = None
 
     def __enter__(self) -> Trial:
-        self._began_s = self._told_s = time.monotonic()
+        self._began_s = self._reported_s = time.monotonic()
         if sys.stderr.isatty():
             self._terminal = self._stack.enter_context(Terminal())
             self._stack.callback(self._terminal.write, "")
@@ -54,10 +54,10 @@ class Trial:
         """Say it unless the run has just begun; returns the seconds until the next look."""
         every_s = TOLD_S if self._terminal is None else DRAWN_S
         now_s = time.monotonic()
-        if now_s - self._told_s >= every_s:
-            self._told_s = now_s
+        if now_s - self._reported_s >= every_s:
+            self._reported_s = now_s
             self._say(now_s - self._began_s)
-        rest_s = max(0.0, every_s - (now_s - self._told_s))
+        rest_s = max(0.0, every_s - (now_s - self._reported_s))
         return rest_s if self._sampler is None else min(rest_s, self._sampler.look(pid))
 
     def _say(self, gone_s: float) -> None:

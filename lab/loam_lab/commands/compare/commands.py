@@ -47,25 +47,25 @@ def compare(
     if not (sides.knows_defaults(before) and sides.knows_defaults(after)):
         # An older result says only which parameters were given; both are then matched by those.
         before, after = sides.read(first, defaults=False), sides.read(second, defaults=False)
-    found = judge.compare(before, after, gate=gate, across_machines=across_machines)
-    if found["gate"]:
-        found["gate"] |= {"strict": strict, "verdict": _ended(found, strict)}
-    found["across_machines"] = [] if found["same_machine"] else machines.of_two(before, after)
+    comparison = judge.compare(before, after, gate=gate, across_machines=across_machines)
+    if comparison["gate"]:
+        comparison["gate"] |= {"strict": strict, "verdict": _ended(comparison, strict)}
+    comparison["across_machines"] = [] if comparison["same_machine"] else machines.of_two(before, after)
     if as_json:
-        console.print_json(found)
+        console.print_json(comparison)
     else:
-        show(found)
-    for text in found["warnings"]:
+        show(comparison)
+    for text in comparison["warnings"]:
         console.warn(text)
-    return STATUS[found["gate"]["verdict"]] if found["gate"] else 0
+    return STATUS[comparison["gate"]["verdict"]] if comparison["gate"] else 0
 
 
-def _ended(found: Mapping[str, Any], strict: bool) -> str:
+def _ended(comparison: Mapping[str, Any], strict: bool) -> str:
     """How a gate ended. One that decided no cell has not passed; a strict one has not if any is left undecided."""
-    gate = found["gate"]
+    gate = comparison["gate"]
     if gate["failed"]:
         return FAILED
-    left = gate["open"] or gate["unmeasured"] or found["only_first"] or found["only_second"]
+    left = gate["open"] or gate["unmeasured"] or comparison["only_first"] or comparison["only_second"]
     return UNDECIDED if not gate["passed"] or (strict and left) else PASSED
 
 
@@ -73,20 +73,20 @@ def _one(result: Path, gate: float | None, *, as_json: bool) -> int:
     """The machines of one result beside each other."""
     if gate is not None:
         raise LoamError("--gate", gate, "needs two results", "name the second one too")
-    found = machines.of_one(sides.read(result))
+    document = machines.of_one(sides.read(result))
     if as_json:
-        console.print_json(found)
+        console.print_json(document)
         return 0
-    for answer in found["across_machines"]:
+    for answer in document["across_machines"]:
         machines.show(answer)
     return 0
 
 
-def show(found: Mapping[str, Any]) -> None:
+def show(comparison: Mapping[str, Any]) -> None:
     """Print a comparison on standard output."""
     out = console.out()
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for cell in found["cells"]:
+    for cell in comparison["cells"]:
         parameters = " ".join(f"{name}={value}" for name, value in cell["parameters"].items())
         threads = f"{cell['threads']} thread" + ("" if cell["threads"] == 1 else "s")
         measured = f"{cell['workload']} {parameters}".rstrip()
@@ -94,24 +94,24 @@ def show(found: Mapping[str, Any]) -> None:
     for title, cells in groups.items():
         head = cells[0]["metric"]
         columns = ["allocator", f"{head} before", "now", "ratio", "interval", "against", "verdict"]
-        columns += ["gate"] if found["gate"] else []
-        rows = [_row(cell, gated=bool(found["gate"])) for cell in cells]
-        if found["gate"] and out.width < tables.WIDE:  # what the gate says needs the room
+        columns += ["gate"] if comparison["gate"] else []
+        rows = [_row(cell, gated=bool(comparison["gate"])) for cell in cells]
+        if comparison["gate"] and out.width < tables.WIDE:  # what the gate says needs the room
             against = columns.index("against")
             del columns[against]
             for row in rows:
                 del row[against]
         out.print(console.table(columns, rows, numeric=columns[1:5], title=title))
-    for word, cells in (("first", found["only_first"]), ("second", found["only_second"])):
+    for word, cells in (("first", comparison["only_first"]), ("second", comparison["only_second"])):
         if cells:
             text = f"only in the {word} result: {len(cells)} cells, as {cells[0]}"
             out.print(text, markup=False, soft_wrap=True, style="aside")
-    for answer in found.get("across_machines", ()):
+    for answer in comparison.get("across_machines", ()):
         machines.show(answer)
-    if found["changed"]:
-        out.print("what else changed: " + "; ".join(found["changed"]), markup=False, soft_wrap=True)
-    if found["gate"]:
-        _show_gate(found)
+    if comparison["changed"]:
+        out.print("what else changed: " + "; ".join(comparison["changed"]), markup=False, soft_wrap=True)
+    if comparison["gate"]:
+        _show_gate(comparison)
 
 
 def _row(cell: Mapping[str, Any], *, gated: bool) -> list[str | Text]:
@@ -135,10 +135,10 @@ def _value(estimate: float | None, unit: str) -> str:
     return "" if estimate is None else words.quantity(estimate, unit)
 
 
-def _show_gate(found: Mapping[str, Any]) -> None:
+def _show_gate(comparison: Mapping[str, Any]) -> None:
     from rich.text import Text
 
-    gate, out = found["gate"], console.out()
+    gate, out = comparison["gate"], console.out()
     for cell in gate["failed"]:
         out.print(Text(f"below the gate of {gate['ratio']:g}: {cell}", style="bad"), soft_wrap=True)
     if gate["open"]:

@@ -210,13 +210,13 @@ def times_as_good(ratio: Interval, better: str) -> tuple[float, float]:
 
 def _changed(first: Side, second: Side) -> list[str]:
     """What else is different between the results, in words."""
-    found = []
+    changes = []
     before, now = first.raw.build, second.raw.build
     if before.revision != now.revision:
-        found.append(f"revision: {before.revision[:12]}, now {now.revision[:12]}")
+        changes.append(f"revision: {before.revision[:12]}, now {now.revision[:12]}")
     for name in ("compiler", "preset", "flags"):
         if (a := getattr(before, name)) != (b := getattr(now, name)):
-            found.append(f"{name}: {a}, now {b}")
+            changes.append(f"{name}: {a}, now {b}")
     for old, new in (
         ({one.name: one.build_id for one in first.raw.syncs}, {one.name: one.build_id for one in second.raw.syncs}),
         (
@@ -224,13 +224,13 @@ def _changed(first: Side, second: Side) -> list[str]:
             {one.name: one.sha256 for one in second.raw.allocators},
         ),
     ):
-        found += [f"{name}: another build" for name, mark in new.items() if old.get(name, mark) != mark]
+        changes += [f"{name}: another build" for name, mark in new.items() if old.get(name, mark) != mark]
     for name in SETTINGS:
         if first.machine.get(name) != second.machine.get(name):
-            found.append(f"{name}: {first.machine.get(name)}, now {second.machine.get(name)}")
+            changes.append(f"{name}: {first.machine.get(name)}, now {second.machine.get(name)}")
     if first.baseline != second.baseline:
-        found.append(f"baseline: {first.baseline}, now {second.baseline}")
-    return found
+        changes.append(f"baseline: {first.baseline}, now {second.baseline}")
+    return changes
 
 
 def _machine(side: Side) -> str:
@@ -238,23 +238,23 @@ def _machine(side: Side) -> str:
 
 
 def _warnings(pairs: list[Pair]) -> list[str]:
-    found = []
+    texts = []
     plain = sum(pair.by == "values" for pair in pairs)
     if plain:
-        found.append(
+        texts.append(
             f"{plain} of {len(pairs)} cells have no unchanged baseline in both results; how the machine differed "
             "between the two days is part of their ratios; measure both versions in one campaign to tell it apart"
         )
     mixed = [pair for pair in pairs if pair.first.metric != pair.second.metric]
     if mixed:
-        found.append(
+        texts.append(
             f"{mixed[0].first.words()} was measured by {mixed[0].first.metric} and now by {mixed[0].second.metric}; "
             "not compared; measure both with one version"
         )
     small = [pair for pair in pairs if pair.ratio is not None and pair.ratio.low is None]
     if small:
-        found.append(
+        texts.append(
             f"{len(small)} cells have too few blocks for a 95 % interval; nothing is decided of them; "
             "repeat with --blocks 10 or more"
         )
-    return found
+    return texts

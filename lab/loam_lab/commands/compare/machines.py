@@ -25,13 +25,13 @@ def of_one(side: Side) -> dict[str, Any]:
 
     raises: LoamError if it is of one machine alone
     """
-    found = judge.of_result(side.raw)
-    if not found:
+    answers = judge.of_result(side.raw)
+    if not answers:
         raise LoamError(
             "compare", side.source, "no case of it was measured on two machines, and no second result is named",
             "name a second result, or measure on several machines with --engine",
         )  # fmt: skip
-    return {"schema": SCHEMA, "source": side.source, "across_machines": found}
+    return {"schema": SCHEMA, "source": side.source, "across_machines": answers}
 
 
 def of_two(first: Side, second: Side) -> list[AcrossMachines]:
@@ -51,10 +51,10 @@ def of_two(first: Side, second: Side) -> list[AcrossMachines]:
     return judge.of_result(merged)
 
 
-def show(found: AcrossMachines) -> None:
+def show(answer: AcrossMachines) -> None:
     """Print the tables of one answer, and the answer."""
     out = console.out()
-    for case in found.cases:
+    for case in answer.cases:
         columns = ["allocator", *case.ranking, "machines differ"]
         ratios = {(one.allocator, one.machine): one for one in case.ratios}
         differing = {one.allocator: one for one in case.differing}
@@ -70,7 +70,7 @@ def show(found: AcrossMachines) -> None:
         for machine, ranking in case.ranking.items():
             blocks = case.blocks[machine]
             out.print(_text(f"{machine}: {judge.ranked(ranking)}   ({blocks} blocks)"), soft_wrap=True)
-    out.print(_text(f"Does the ranking hold across machines? {found.text}"), soft_wrap=True)
+    out.print(_text(f"Does the ranking hold across machines? {answer.text}"), soft_wrap=True)
 
 
 def _text(text: str) -> Text:

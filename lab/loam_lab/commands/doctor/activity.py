@@ -89,14 +89,14 @@ def _others(view: View, before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _family(now: Snapshot, pid: int) -> set[int]:
     """A process, its ancestors (the shell that started it) and its descendants."""
     parents = {key[0]: parent for key, (_, _, parent) in now.ticks.items()}
-    found, at = set(), pid
-    while at in parents and at not in found:
-        found.add(at)
+    ancestors, at = set(), pid
+    while at in parents and at not in ancestors:
+        ancestors.add(at)
         at = parents[at]
     grown = {pid}
     while more := {child for child, parent in parents.items() if parent in grown} - grown:
         grown |= more
-    return found | grown
+    return ancestors | grown
 
 
 def _user(view: View, pid: int) -> str:

@@ -52,16 +52,16 @@ def examine(subject: str | None = None, view: View | None = None) -> list[Findin
     before, began = activity.snapshot(view.tree) if watched else None, time.monotonic()
     checks = dict.fromkeys(check for name, group in CHECKS.items() if subject in (None, name) for check in group)
     # The siblings' measurement would show as pressure: it comes last.
-    found = [finding for check in checks if check is not siblings.check for finding in check(view)]
+    findings = [finding for check in checks if check is not siblings.check for finding in check(view)]
     if before is not None:
         # The checks themselves took part of the window; the processes that they started are not counted.
         time.sleep(max(0.0, (_WINDOW_QUICK_S if view.quick else _WINDOW_S) - (time.monotonic() - began)))
-        found += activity.between(view, before, activity.snapshot(view.tree))
+        findings += activity.between(view, before, activity.snapshot(view.tree))
     if siblings.check in checks:
-        found += siblings.check(view)
+        findings += siblings.check(view)
     order = {name: rank for rank, name in enumerate(CHECKS)}
-    found.sort(key=lambda finding: (SEVERITIES.index(finding.severity), order[finding.subject]))
-    return [finding for finding in found if subject in (None, finding.subject)]
+    findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), order[finding.subject]))
+    return [finding for finding in findings if subject in (None, finding.subject)]
 
 
 def doctor(subject: str | None, *, quick: bool, as_json: bool) -> int:

@@ -55,12 +55,14 @@ def reach_of(result: Result) -> float | None:
     return max(ends, default=None)
 
 
-def sentence(found: Fitness | None) -> str:
+def sentence(fitness: Fitness | None) -> str:
     """The verdict on the first line of doctor."""
-    if found is None:
+    if fitness is None:
         return "Fitness unknown: no recent A/A comparison of this machine here; run ./loam tour"
-    size = f"{100 * found.reach:.1f}"
-    return f"Fit for differences of about {size} %, by the A/A comparison of {found.result}, {_ago(found.age_s)} ago"
+    size = f"{100 * fitness.reach:.1f}"
+    return (
+        f"Fit for differences of about {size} %, by the A/A comparison of {fitness.result}, {_ago(fitness.age_s)} ago"
+    )
 
 
 def _ago(seconds: float) -> str:

@@ -47,11 +47,11 @@ def microcode(view: View) -> Iterator[Finding]:
         yield Finding("noise", "microcode", "fine", revision)
     active, open_holes = [], []
     for name in view.tree.glob(f"{_CPU}/vulnerabilities/*"):
-        said = view.tree.read(name)
+        state = view.tree.read(name)
         kind = name.rpartition("/")[2]
-        if said.startswith("Mitigation"):
+        if state.startswith("Mitigation"):
             active.append(kind)
-        elif said.startswith("Vulnerable"):
+        elif state.startswith("Vulnerable"):
             open_holes.append(kind)
     if not active and not open_holes:
         return
@@ -97,24 +97,24 @@ def clock(view: View) -> Iterator[Finding]:
         yield Finding("noise", "clock", "fine", source)
 
 
-def told_siblings(view: View) -> dict[int, frozenset[int]]:
+def reported_siblings(view: View) -> dict[int, frozenset[int]]:
     """Hardware threads of each processor's core, as sysfs tells them."""
-    found = {}
+    by_processor = {}
     for name in view.tree.glob(f"{_CPU}/cpu[0-9]*/topology/thread_siblings_list"):
         match = re.search(r"/cpu(\d+)/", name)
         if match:
-            found[int(match[1])] = frozenset(numbers(view.tree.read(name)))
-    return found
+            by_processor[int(match[1])] = frozenset(numbers(view.tree.read(name)))
+    return by_processor
 
 
 def numbers(text: str) -> list[int]:
     """The kernel's list notation, "0-2,5", as numbers."""
-    found: list[int] = []
+    listed: list[int] = []
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
         if first.isdigit():
-            found += range(int(first), int(last if last.isdigit() else first) + 1)
-    return found
+            listed += range(int(first), int(last if last.isdigit() else first) + 1)
+    return listed
 
 
 def frequency(view: View) -> Iterator[Finding]:

@@ -17,9 +17,9 @@ _TIGHT_STACK, _FEW_FILES, _FEW_PROCESSES = 2**20, 256, 256
 
 def limits(view: View) -> Iterator[Finding]:
     """Resource limits (ulimit) that change what allocators do, or stop runs."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for line in view.tree.read("/proc/self/limits").splitlines()[1:]:
-        found[line[:26].strip()] = line[26:].split()[0]
+        by_name[line[:26].strip()] = line[26:].split()[0]
     sound = True
     for name, option, consequence in (
         ("Max address space", "-v", "allocators reserve address space: some fail, others fall back to small arenas"),
@@ -27,13 +27,13 @@ def limits(view: View) -> Iterator[Finding]:
         ("Max cpu time", "-t", "long runs are killed in the middle"),
         ("Max file size", "-f", "journals and results are cut"),
     ):  # fmt: skip
-        if found.get(name, "unlimited") != "unlimited":
+        if by_name.get(name, "unlimited") != "unlimited":
             sound = False
             yield Finding(
-                "memory", "limits", "changes results", f"{name.lower()} is {found[name]} (ulimit {option})", consequence,
+                "memory", "limits", "changes results", f"{name.lower()} is {by_name[name]} (ulimit {option})", consequence,
                 f"ulimit {option} unlimited, or another shell",
             )  # fmt: skip
-    stack = found.get("Max stack size", "")
+    stack = by_name.get("Max stack size", "")
     if stack == "unlimited":
         sound = False
         yield Finding(
@@ -46,7 +46,7 @@ def limits(view: View) -> Iterator[Finding]:
         yield Finding("memory", "limits", "changes results", f"the stack may have {stack} bytes (ulimit -s)",
                       "deep recursion ends by a signal", "ulimit -s 8192")  # fmt: skip
     for name, option, least in (("Max open files", "-n", _FEW_FILES), ("Max processes", "-u", _FEW_PROCESSES)):
-        number = found.get(name, "")
+        number = by_name.get(name, "")
         if number.isdigit() and int(number) < least:
             sound = False
             yield Finding("memory", "limits", "changes results", f"{name.lower()}: {number} (ulimit {option})",

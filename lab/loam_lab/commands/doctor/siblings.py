@@ -11,7 +11,7 @@ from typing import Any
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.doctor.finding import Finding, View, plural
-from loam_lab.commands.doctor.processor import told_siblings
+from loam_lab.commands.doctor.processor import reported_siblings
 
 BUDGET_MS = 400
 # Two loops that fill the multiplier keep their rate on two cores and halve it on one; frequency drops stay above 0.85.
@@ -20,16 +20,16 @@ _SHARED_BELOW = 0.7
 
 def check(view: View) -> Iterator[Finding]:
     """Siblings by sysfs and, unless quick, by measurement."""
-    told = told_siblings(view)
+    reported = reported_siblings(view)
     if view.quick:
-        yield from judge(told, None, "not measured (--quick)")
+        yield from judge(reported, None, "not measured (--quick)")
         return
     try:
         meter = Path(paths.load_paths()["libraries"].get("siblings", ""))
     except LoamError:
         meter = Path()
     if not meter.is_file():
-        yield from judge(told, None, "not measured: ./loam setup builds the program that measures it")
+        yield from judge(reported, None, "not measured: ./loam setup builds the program that measures it")
         return
     try:
         done = subprocess.run(
@@ -37,29 +37,31 @@ def check(view: View) -> Iterator[Finding]:
         )
         measured = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
-        yield from judge(told, None, "the measurement failed")
+        yield from judge(reported, None, "the measurement failed")
     else:
-        yield from judge(told, measured, "")
+        yield from judge(reported, measured, "")
 
 
-def judge(told: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None, why_not: str) -> Iterator[Finding]:
+def judge(
+    reported: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None, why_not: str
+) -> Iterator[Finding]:
     """Findings from what sysfs tells of each processor and from the output of loam-siblings.
 
     measured: {"pairs": [{"a", "b", "together", "transfer_ns"}], "complete"}, or None with the reason in why_not
     """
-    groups = sorted({tuple(sorted(group)) for group in told.values() if len(group) > 1})
+    groups = sorted({tuple(sorted(group)) for group in reported.values() if len(group) > 1})
     listed = ", ".join("+".join(map(str, group)) for group in groups)
     fact = (
         f"{plural(len(groups), 'core')} with more than one hardware thread: {listed}"
         if groups
         else "one hardware thread per core"
     )
-    fact = f"sysfs: {fact}" if told else "sysfs: no topology"
+    fact = f"sysfs: {fact}" if reported else "sysfs: no topology"
     pairs: Sequence[Mapping[str, Any]] = measured["pairs"] if measured else ()
     judged = [pair for pair in pairs if pair["together"] is not None]
     wrong = [
         pair for pair in judged
-        if pair["a"] in told and (pair["together"] < _SHARED_BELOW) != (pair["b"] in told[pair["a"]])
+        if pair["a"] in reported and (pair["together"] < _SHARED_BELOW) != (pair["b"] in reported[pair["a"]])
     ]  # fmt: skip
     if wrong:
         pair = max(wrong, key=lambda one: abs(one["together"] - _SHARED_BELOW))
@@ -76,14 +78,14 @@ def judge(told: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None
         return
     times = [pair["transfer_ns"] for pair in pairs if pair["transfer_ns"] is not None]
     if judged:
-        told_by = f"measured: {plural(len(judged), 'pair')}" + (f" agree{'s' * (len(judged) == 1)}" if told else "")
+        source = f"measured: {plural(len(judged), 'pair')}" + (f" agree{'s' * (len(judged) == 1)}" if reported else "")
         if measured is not None and not measured["complete"]:
-            told_by += ", the rest not tried"
+            source += ", the rest not tried"
         if times:
-            told_by += f"; a cache line moves between them in {_range(times)} ns"
+            source += f"; a cache line moves between them in {_range(times)} ns"
     else:
-        told_by = why_not or ("measured: too many other programs ran" if pairs else "")
-    fact += f"; {told_by}" if told_by else ""
+        source = why_not or ("measured: too many other programs ran" if pairs else "")
+    fact += f"; {source}" if source else ""
     if groups:
         yield Finding(
             "noise", "siblings", "fine", fact, "two threads on one core compete for its caches",

@@ -24,7 +24,7 @@ def allocators(_: View) -> Iterator[Finding]:
 
     for name in registry.defaults():
         try:
-            found = registry.load(name)
+            allocator = registry.load(name)
         except LoamError as error:
             yield Finding(
                 "allocators",
@@ -35,7 +35,9 @@ def allocators(_: View) -> Iterator[Finding]:
                 error.hint or "./loam setup",
             )
         else:
-            yield Finding("allocators", name, "fine", f"{found.version}, {found.path or 'the C library itself'}")
+            yield Finding(
+                "allocators", name, "fine", f"{allocator.version}, {allocator.path or 'the C library itself'}"
+            )
 
 
 def _version(command: list[str]) -> str:
@@ -45,8 +47,8 @@ def _version(command: list[str]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"\d+(\.\d+)+", done.stdout)
-    return found[0] if done.returncode == 0 and found else ""
+    match = re.search(r"\d+(\.\d+)+", done.stdout)
+    return match[0] if done.returncode == 0 and match else ""
 
 
 def compilers(_: View) -> Iterator[Finding]:
@@ -99,12 +101,12 @@ def jdks(view: View) -> Iterator[Finding]:
     if java:
         home = Path(java).resolve().parents[1]
         homes.setdefault(str(home), home / "release")
-    found = []
+    kits = []
     for home_name, release in homes.items():
         match = re.search(r'^JAVA_VERSION="([^"]+)"', _text(release), re.MULTILINE)
-        found.append(f"{match[1] if match else 'unknown version'} ({home_name})")
-    if found:
-        yield Finding("build", "JDK", "fine", ", ".join(found))
+        kits.append(f"{match[1] if match else 'unknown version'} ({home_name})")
+    if kits:
+        yield Finding("build", "JDK", "fine", ", ".join(kits))
     else:
         yield Finding(
             "build",

@@ -36,14 +36,14 @@ def study_list(*, as_json: bool = False) -> int:
     """Print the studies of the checkout."""
     from loam_lab.model import studies
 
-    found = [(file, studies.load(file)) for file in studies.registry().values()]
+    loaded = [(file, studies.load(file)) for file in studies.registry().values()]
     if as_json:
         console.print_json({
             "schema": 1,
             "studies": [
                 {"name": s.name, "title": s.title, "question": s.question, "aliases": list(s.aliases),
                  "claims": [claim.id for claim in s.claims], "file": str(file)}
-                for file, s in found
+                for file, s in loaded
             ],
         })  # fmt: skip
     else:
@@ -51,7 +51,7 @@ def study_list(*, as_json: bool = False) -> int:
 
         rows = [
             [escape(s.name), str(len(s.claims)), f"{escape(s.title)}\n[aside]{escape(s.question)}[/aside]"]
-            for _, s in found
+            for _, s in loaded
         ]
         console.out().print(console.table(["study", "claims", "title and question"], rows, numeric=["claims"]))
     return 0
@@ -81,18 +81,18 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
     for group in study.groups:
         for one in group.machines:
             machines.find(one, f"group {group.name}: machines")
-    asked, carrier, told = study, None, list[str]()
+    asked, carrier, remarks = study, None, list[str]()
     if not engine.local:
-        study, carrier, told = reach(study, engine)
+        study, carrier, remarks = reach(study, engine)
     options = ["./loam", "study", "run", name, *(["--effort", "quick"] if effort.quick else [])]
     study, notes = present(study)
-    notes += told
+    notes += remarks
     if not selection.oversubscribe:
         study, too_many = fitting(study)
         notes += too_many
     if engine.local:
         left = open_claims.left_open(whole, asked, study, options, by_group=bool(selection.groups))
-        for line in open_claims.told(whole, left):
+        for line in open_claims.lines(whole, left):
             console.note(line)
     return perform(
         study, request, command=command or shlex.join([*options, *_study_words(request)]), where="parameters", notes=notes,

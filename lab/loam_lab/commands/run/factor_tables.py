@@ -27,8 +27,8 @@ def show(result: Result) -> None:
         title = f"{case.title}: one factor changed at a time, {case.size} changes adjusted by {case.method}"
         out.print(console.table(columns, _rows(case), numeric=columns[3:5], title=title))
         if again := case.again:
-            told = f"the base against itself: {tables.number(again)}, {tables.span(again)}"
-            out.print(Text(told, style="aside"), soft_wrap=True)
+            text = f"the base against itself: {tables.number(again)}, {tables.span(again)}"
+            out.print(Text(text, style="aside"), soft_wrap=True)
     tables.failures(result)
 
 

@@ -54,7 +54,7 @@ class Row:
         return self.low <= self.value <= self.high
 
     @property
-    def told(self) -> bool | None:
+    def verdict(self) -> bool | None:
         """As kept; None where there are too few replicates. What has no bounds of its own is always kept."""
         judged = (self.low, self.high) == FOUND or self.replicates >= REPLICATES_MIN
         return self.kept if judged else None
@@ -78,8 +78,8 @@ def noise(random: np.random.Generator, blocks: int, variants: int) -> Array:
     return made + random.normal(0, NOISE, (blocks, variants)) + spikes
 
 
-def _holds(found: Interval | None, truth: float) -> bool:
-    return found is not None and found.low is not None and found.high is not None and found.low <= truth <= found.high
+def _holds(ratio: Interval | None, truth: float) -> bool:
+    return ratio is not None and ratio.low is not None and ratio.high is not None and ratio.low <= truth <= ratio.high
 
 
 def _paired(random: np.random.Generator, blocks: int) -> bool:
@@ -97,11 +97,11 @@ def _false_alarm(random: np.random.Generator, blocks: int) -> bool:
 
 def _headlines(logs: Sequence[Array]) -> list[tuple[extremes.Pick, bool]]:
     """Of each family of a report its best and worst, and whether that is claimed (Holm over all of them)."""
-    found = [extremes.pick(-family) for family in logs]
-    adjusted = multiplicity.holm([one.p for one in found])
+    picks = [extremes.pick(-family) for family in logs]
+    adjusted = multiplicity.holm([one.p for one in picks])
     return [
         (one, verdicts.decide(one.ratio, "higher", adjusted=p) == "better")
-        for one, p in zip(found, adjusted, strict=True)
+        for one, p in zip(picks, adjusted, strict=True)
     ]
 
 
@@ -115,11 +115,11 @@ def _headline_found(random: np.random.Generator, blocks: int) -> bool:
     """In one family of a report one allocator needs 5 % more time: the headline names it as the worst."""
     families = [noise(random, blocks, ALLOCATORS + 1)[:, :ALLOCATORS] for _ in range(FAMILIES)]
     families[0][:, -1] += EFFECT
-    found, claimed = _headlines(families)[0]
-    return claimed and found.worst == ALLOCATORS - 1
+    pick, claimed = _headlines(families)[0]
+    return claimed and pick.worst == ALLOCATORS - 1
 
 
-def _found(random: np.random.Generator, blocks: int) -> bool:
+def _difference_found(random: np.random.Generator, blocks: int) -> bool:
     """A single comparison finds a difference of 5 %."""
     runs = np.exp(noise(random, blocks, 3))
     return verdicts.decide(intervals.paired_ratio(runs[:, 1] * math.exp(EFFECT), runs[:, 0]), "lower") == "worse"
@@ -127,22 +127,22 @@ def _found(random: np.random.Generator, blocks: int) -> bool:
 
 def _false_heat_map(random: np.random.Generator, blocks: int) -> bool:
     """In a study of equal allocators some cell is coloured (Benjamini and Hochberg over all cells)."""
-    found = []
+    ratios = []
     for _ in range(WORKLOADS):
         runs = np.exp(noise(random, blocks, ALLOCATORS + 1))
-        found += [intervals.paired_ratio(runs[:, i], runs[:, 0]) for i in range(1, ALLOCATORS)]
-    adjusted = multiplicity.benjamini_hochberg([ratio.p or 0.0 for ratio in found])
+        ratios += [intervals.paired_ratio(runs[:, i], runs[:, 0]) for i in range(1, ALLOCATORS)]
+    adjusted = multiplicity.benjamini_hochberg([ratio.p or 0.0 for ratio in ratios])
     return any(
         verdicts.decide(ratio, "lower", adjusted=q) in ("better", "worse")
-        for ratio, q in zip(found, adjusted, strict=True)
+        for ratio, q in zip(ratios, adjusted, strict=True)
     )
 
 
 def _compared(random: np.random.Generator, blocks: int) -> bool:
     """The change between two campaigns, each against its own baseline, is in its interval."""
     before, after = noise(random, blocks, 3), noise(random, blocks, 3)
-    found = shift.shift(before[:, 1] - before[:, 0], after[:, 1] + EFFECT - after[:, 0])
-    return _holds(found, EFFECT)
+    change = shift.shift(before[:, 1] - before[:, 0], after[:, 1] + EFFECT - after[:, 0])
+    return _holds(change, EFFECT)
 
 
 def _mean(random: np.random.Generator, blocks: int) -> bool:
@@ -173,7 +173,7 @@ PROMISES: tuple[Promise, ...] = (
         (0.0, FALSE_MAX),
         False,
     ),
-    ("one comparison of 5 %: found", _found, FOUND, False),
+    ("one comparison of 5 %: found", _difference_found, FOUND, False),
     (f"{FAMILIES} families, in one an allocator of {ALLOCATORS} slower by 5 %: headline", _headline_found, FOUND, True),
     ("interval of a geometric mean holds the truth", _mean, COVERAGE, False),
     ("interval of a ratio of abort rates holds the truth", _rates, COVERAGE, True),
@@ -189,8 +189,8 @@ def rows(replicates: int = REPLICATES, blocks: Sequence[int] = BLOCKS, *, slack:
         count = max(1, replicates // DRAWS_SHARE) if draws else replicates
         for n in blocks:
             random = np.random.default_rng([number, n])
-            said_yes = sum(replicate(random, n) for _ in range(count))
-            yield Row(what, n, count, said_yes / count, max(0.0, low - slack), high + slack)
+            positive = sum(replicate(random, n) for _ in range(count))
+            yield Row(what, n, count, positive / count, max(0.0, low - slack), high + slack)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -204,17 +204,17 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
-    found: list[Row] = []
+    judged: list[Row] = []
     if not options.json:
         print("| promise | blocks | replicates | found | allowed | |\n| --- | ---: | ---: | ---: | ---: | --- |")
     for row in rows(options.replicates):
-        found.append(row)
+        judged.append(row)
         if not options.json:
             bounds = f"{100 * row.low:.1f}–{100 * row.high:.1f} %"
-            word = {True: "kept", False: "broken", None: "too few replicates"}[row.told]
+            word = {True: "kept", False: "broken", None: "too few replicates"}[row.verdict]
             print(f"| {row.what} | {row.blocks} | {row.replicates} | {100 * row.value:.2f} % | {bounds} | {word} |")
             sys.stdout.flush()
     if options.json:
-        print(json.dumps({"schema": 1, "rows": [{**asdict(row), "kept": row.told} for row in found]}, indent=1))
-    told = [row.told for row in found]
-    return 1 if False in told else TOO_FEW if None in told else 0
+        print(json.dumps({"schema": 1, "rows": [{**asdict(row), "kept": row.verdict} for row in judged]}, indent=1))
+    outcomes = [row.verdict for row in judged]
+    return 1 if False in outcomes else TOO_FEW if None in outcomes else 0

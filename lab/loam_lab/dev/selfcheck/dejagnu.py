@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
     raises: Unreadable
     """
-    found, at = [], 0
+    texts, at = [], 0
     while at < len(text):
         if text[at].isspace():
             at += 1
@@ -59,20 +59,20 @@ def words(text: str) -> list[str]:
                     break
             if depth != 0:
                 raise Unreadable(f"a brace is not closed: {text}")
-            found.append(text[at + 1 : end - 1])
+            texts.append(text[at + 1 : end - 1])
             at = end
         elif text[at] == '"':
             end = text.find('"', at + 1)
             if end < 0:
                 raise Unreadable(f"a quotation is not closed: {text}")
-            found.append(text[at + 1 : end])
+            texts.append(text[at + 1 : end])
             at = end + 1
         else:
             bare = re.match(r"\S+", text[at:])
             assert bare is not None
-            found.append(bare[0])
+            texts.append(bare[0])
             at += len(bare[0])
-    return found
+    return texts
 
 
 def holds(selector: str) -> bool:

@@ -104,24 +104,24 @@ def measure(planted: int, blocks: int, number: int) -> list[Trial]:
 
 def outcomes_of(result: Result, planted: int, blocks: int, number: int) -> list[Trial]:
     """The outcomes that a result holds: the sentinel is 0 %, the other one what was planted."""
-    found = []
+    trials = []
     for cell in result.cells:
         ratio = cell.ratio_to_baseline
         if ratio is not None:
             percent = 0 if cell.copy else planted
-            found.append(Trial(percent, blocks, number, ratio.estimate, ratio.low, ratio.high, cell.verdict))
-    return found
+            trials.append(Trial(percent, blocks, number, ratio.estimate, ratio.low, ratio.high, cell.verdict))
+    return trials
 
 
 def read(file: Path) -> list[Trial]:
     """The outcomes so far; a line that a kill tore is left out."""
-    found = []
+    trials = []
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
-            found.append(Trial(**json.loads(line)))
+            trials.append(Trial(**json.loads(line)))
         except (ValueError, TypeError):
             continue
-    return found
+    return trials
 
 
 def run(file: Path, *, minutes: float, studies: int, one: Measure = measure) -> list[Trial]:
@@ -130,46 +130,46 @@ def run(file: Path, *, minutes: float, studies: int, one: Measure = measure) -> 
     No study is begun that would probably end later; Ctrl-C ends it too, and nothing that was finished is lost.
     """
     begun, longest = time.monotonic(), 0.0
-    found = read(file)
+    trials = read(file)
     while True:
-        done = {kind: {o.study for o in found if (o.planted, o.blocks) == kind} for kind in KINDS}
+        done = {kind: {o.study for o in trials if (o.planted, o.blocks) == kind} for kind in KINDS}
         planted, blocks = min(KINDS, key=lambda kind: len(done[kind]))
         left = minutes * 60 - (time.monotonic() - begun)
         if len(done[planted, blocks]) >= studies or left <= longest:
-            return found
+            return trials
         started = time.monotonic()
         try:
             outcomes = one(planted, blocks, max(done[planted, blocks], default=-1) + 1)
         except KeyboardInterrupt:
-            return found
+            return trials
         longest = max(longest, time.monotonic() - started)
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a") as lines:
             # The planted one last: a study counts once its line is there, and both are written at once.
             ordered = sorted(outcomes, key=lambda outcome: outcome.planted)
             lines.write("".join(json.dumps(asdict(outcome)) + "\n" for outcome in ordered))
-        found += outcomes
+        trials += outcomes
 
 
 def rows(outcomes: Sequence[Trial]) -> list[Row]:
     """The goals and how far they are reached."""
-    found = []
+    goals = []
     for planted, blocks in KINDS:
         own = [o for o in outcomes if (o.planted, o.blocks) == (planted, blocks)]
         enough = len(own) >= STUDIES_MIN
         where = f"planted {planted} %, {blocks} blocks"
         share = sum(o.verdict == "worse" for o in own) / max(1, len(own))
-        found.append(
+        goals.append(
             Row(f"{where}: found", len(own), 100 * share, "%", "at least 90 %", share >= FOUND_MIN if enough else None)
         )
         if own:
             bias = statistics.median(100 * (1 / o.ratio - 1) for o in own) - planted
             kept = abs(bias) < BIAS_MAX_POINTS if enough else None
-            found.append(Row(f"{where}: bias of the slow-down", len(own), bias, "points", "within ± 0.5 points", kept))
+            goals.append(Row(f"{where}: bias of the slow-down", len(own), bias, "points", "within ± 0.5 points", kept))
     null = [o for o in outcomes if o.planted == 0]
     share = sum(o.verdict in ("better", "worse") for o in null) / max(1, len(null))
     few = len(null) < STUDIES_MIN
-    found.append(
+    goals.append(
         Row(
             "planted 0 %: better or worse",
             len(null),
@@ -179,13 +179,13 @@ def rows(outcomes: Sequence[Trial]) -> list[Row]:
             None if few else share <= FALSE_MAX,
         )
     )
-    return found + _changes(outcomes)
+    return goals + _changes(outcomes)
 
 
 def _changes(outcomes: Sequence[Trial]) -> list[Row]:
     """How often two runs of the same study, one after the other, disagree."""
     flips = pairs_of_all = 0
-    found = []
+    goals = []
     for planted, blocks in sorted({(o.planted, o.blocks) for o in outcomes}):
         own = sorted((o for o in outcomes if (o.planted, o.blocks) == (planted, blocks)), key=lambda o: o.study)
         pairs = list(zip(own[::2], own[1::2], strict=False))
@@ -195,13 +195,13 @@ def _changes(outcomes: Sequence[Trial]) -> list[Row]:
             share = (sum(a.verdict != b.verdict for a, b in pairs) - reversals) / len(pairs)
             what = f"planted {planted} %, {blocks} blocks: another verdict the second time"
             if blocks < STABLE_BLOCKS:
-                found.append(Row(what, len(own), 100 * share, "%", NO_GOAL, True))
+                goals.append(Row(what, len(own), 100 * share, "%", NO_GOAL, True))
                 continue
             kept = share <= CHANGES_MAX if len(own) >= STUDIES_MIN else None
-            found.append(Row(what, len(own), 100 * share, "%", "at most 2 %", kept))
+            goals.append(Row(what, len(own), 100 * share, "%", "at most 2 %", kept))
     kept = flips == 0 if len(outcomes) >= STUDIES_MIN else None
-    found.append(Row("better one time and worse the other", 2 * pairs_of_all, float(flips), "pairs", "none", kept))
-    return found
+    goals.append(Row("better one time and worse the other", 2 * pairs_of_all, float(flips), "pairs", "none", kept))
+    return goals
 
 
 def main(arguments: Sequence[str], one: Measure = measure) -> int:
@@ -215,17 +215,17 @@ def main(arguments: Sequence[str], one: Measure = measure) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
     folder = options.out if options.out is not None else paths.results_root() / "detection"
-    found = rows(run(folder / "outcomes.jsonl", minutes=options.minutes, studies=options.studies, one=one))
+    goals = rows(run(folder / "outcomes.jsonl", minutes=options.minutes, studies=options.studies, one=one))
     if options.json:
-        print(json.dumps({"schema": 1, "rows": [asdict(row) for row in found]}, indent=1))
+        print(json.dumps({"schema": 1, "rows": [asdict(row) for row in goals]}, indent=1))
     else:
         print("| what | studies | found | goal | |\n| --- | ---: | ---: | ---: | --- |")
-    for row in () if options.json else found:
+    for row in () if options.json else goals:
         word = {True: "reached", False: "missed", None: "too few studies"}[row.kept] if row.goal != NO_GOAL else ""
         print(f"| {row.what} | {row.studies} | {row.value:.2f} {row.unit} | {row.goal} | {word} |")
-    if any(row.kept is False for row in found):
+    if any(row.kept is False for row in goals):
         return 1
-    if any(row.kept is None for row in found):
+    if any(row.kept is None for row in goals):
         console.note(f"fewer than {STUDIES_MIN} studies of a kind tell nothing; go on with --minutes")
         return TOO_FEW
     return 0

@@ -91,10 +91,10 @@ def compile_test(suite: Suite, file: Path, wanted: Directives, target: Path) -> 
         str(target),
     ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    said = (done.stdout + done.stderr).strip()
-    if done.returncode == 0 and not said:
+    output = (done.stdout + done.stderr).strip()
+    if done.returncode == 0 and not output:
         return ""
-    return f"compiler: {said.splitlines()[-1] if said else f'status {done.returncode}'}"
+    return f"compiler: {output.splitlines()[-1] if output else f'status {done.returncode}'}"
 
 
 def run_test(program: Path, wanted: Directives, variables: Mapping[str, str]) -> str:
@@ -108,9 +108,9 @@ def run_test(program: Path, wanted: Directives, variables: Mapping[str, str]) ->
         return f"did not end within {late.timeout:.0f} s"
     if done.returncode == 0:
         return ""
-    said = (done.stdout + done.stderr).strip().splitlines()
+    output = (done.stdout + done.stderr).strip().splitlines()
     how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
-    return f"{how}: {said[-1]}" if said else how
+    return f"{how}: {output[-1]}" if output else how
 
 
 def outcomes(suite: Suite, libraries: Mapping[str, Mapping[str, str]], scratch: Path) -> Iterator[Outcome]:
@@ -163,16 +163,16 @@ def main(arguments: Sequence[str]) -> int:
             raise LoamError("itm-suite", compiler, "there is no such compiler", f"install {compiler}")
     libraries = variables_of(list(dict.fromkeys(shlex.split(options.itm.replace(",", " ")))))
     counts: dict[str, Counter[str]] = {library: Counter() for library in libraries}
-    found = []
+    entries = []
     with tempfile.TemporaryDirectory(prefix="loam-itm-suite-") as scratch:
         for each in outcomes(suite, libraries, Path(scratch)):
-            found.append(asdict(each))
+            entries.append(asdict(each))
             counts[each.library][each.result] += 1
             if not options.json:
                 why = f"  ({each.why})" if each.why else ""
                 print(f"{each.result:<11} {each.library:<13} {each.test}{why}", flush=True)
     if options.json:
-        print(json.dumps({"schema": 1, "tests": found, "counts": counts}, indent=1))
+        print(json.dumps({"schema": 1, "tests": entries, "counts": counts}, indent=1))
     for library, count in () if options.json else counts.items():
         print(f"{library}: {', '.join(f'{number} {result}' for result, number in sorted(count.items()))}", flush=True)
     return 1 if any(count[result] for count in counts.values() for result in BAD) else 0

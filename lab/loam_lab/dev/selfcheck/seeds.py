@@ -60,13 +60,13 @@ def simulated(study: Study) -> Study | None:
 
 def chosen(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
     """Both copies of a cell of each group and machine: the first that has two, in its first block."""
-    found: dict[tuple[str, str], list[PlannedRun]] = {}
+    by_place: dict[tuple[str, str], list[PlannedRun]] = {}
     timed = sorted((run for run in runs if run.timing and run.block == 0), key=lambda run: run.order)
     for second in timed:
         if second.copy == 1:
             both = [run for run in timed if run.cell.key == second.cell.key]
-            found.setdefault((second.cell.group, second.cell.machine), sorted(both, key=lambda run: run.copy))
-    return list(found.values())
+            by_place.setdefault((second.cell.group, second.cell.machine), sorted(both, key=lambda run: run.copy))
+    return list(by_place.values())
 
 
 def counts(line: Mapping[str, Any]) -> dict[str, float]:
@@ -100,18 +100,18 @@ def measured(study: Study) -> list[Pair]:
     prepare(study)
     planned = plan.make(study)
     execution = Execution(study, planned, RealInstruments("release"))
-    found = []
+    pairs = []
     with tempfile.TemporaryDirectory(prefix="loam-seeds-") as scratch:
         for runs in chosen(planned.runs):
             execution.prepare(runs[0].cell)
             lines = [execution.one(run, Path(scratch), 0.0) for run in runs]
-            found.append(compared(study.name, runs, lines))
-    return [*found, *uncompared(study, found)]
+            pairs.append(compared(study.name, runs, lines))
+    return [*pairs, *uncompared(study, pairs)]
 
 
-def uncompared(study: Study, found: Iterable[Pair]) -> list[Pair]:
+def uncompared(study: Study, pairs: Iterable[Pair]) -> list[Pair]:
     """Groups and machines of a study of which nothing ran."""
-    places = {(pair.group, pair.machine) for pair in found}
+    places = {(pair.group, pair.machine) for pair in pairs}
     return [
         Pair(study.name, group.name, machine, "", (), (), "its baseline has no second copy")
         for group in study.groups
@@ -130,19 +130,19 @@ def main(arguments: Sequence[str], ask: Ask = measured) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
     names = options.study.split(",") if options.study else list(studies.registry())
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for name in names:
         study = simulated(studies.find(name)[0])
         if study is None:
             continue
-        found += ask(available.present(study)[0])
-    same = [pair for pair in found if pair.problem or not pair.differ]
+        pairs += ask(available.present(study)[0])
+    same = [pair for pair in pairs if pair.problem or not pair.differ]
     if options.json:
-        print(json.dumps({"schema": 1, "pairs": [asdict(pair) for pair in found]}, indent=1))
+        print(json.dumps({"schema": 1, "pairs": [asdict(pair) for pair in pairs]}, indent=1))
     else:
         print("| study | group | machine | counts that differ between two seeds |\n| --- | --- | --- | --- |")
-        for pair in found:
-            told = pair.problem or ", ".join(pair.differ) or "none: the seeds change nothing"
-            print(f"| {pair.study} | {pair.group} | {pair.machine} | {told} |")
-        print(f"\n{len(found) - len(same)} of {len(found)} differ")
-    return int(bool(same) or not found)
+        for pair in pairs:
+            differences = pair.problem or ", ".join(pair.differ) or "none: the seeds change nothing"
+            print(f"| {pair.study} | {pair.group} | {pair.machine} | {differences} |")
+        print(f"\n{len(pairs) - len(same)} of {len(pairs)} differ")
+    return int(bool(same) or not pairs)

@@ -102,15 +102,15 @@ class Row:
 
 def known(folder: Path) -> dict[str, Service]:
     """The services of a folder by name. raises: LoamError for a damaged file"""
-    found = {}
+    services = {}
     for file in sorted(folder.glob("*.toml")):
         try:
             content = tomllib.loads(file.read_text())
             lists = {key: tuple(content.get(key, ())) for key in ("programs", "packages", "folders")}
-            found[file.stem] = Service(**{**content, **lists, "name": file.stem})
+            services[file.stem] = Service(**{**content, **lists, "name": file.stem})
         except (tomllib.TOMLDecodeError, TypeError) as problem:
             raise LoamError(str(file), None, f"is no service: {problem}", "see the other files beside it") from None
-    return found
+    return services
 
 
 def search_path(service: Service) -> str:
@@ -187,7 +187,7 @@ def walk(service: Service, user: str, allocators: str, blocks: int | None) -> Wa
         done = subprocess.run(
             [*_as(user), *command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
         )  # fmt: skip
-    return told(service.name, user or pwd.getpwuid(os.geteuid()).pw_name, time.monotonic() - begun, done.stdout)
+    return walk_of(service.name, user or pwd.getpwuid(os.geteuid()).pw_name, time.monotonic() - begun, done.stdout)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -197,7 +197,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def told(service: str, user: str, seconds: float, printed: bytes) -> Walk:
+def walk_of(service: str, user: str, seconds: float, printed: bytes) -> Walk:
     """What the JSON of `bench` says."""
     try:
         result: dict[str, Any] = json.loads(printed)
@@ -246,13 +246,13 @@ def _free_port() -> int:
 
 def read(file: Path) -> list[Walk]:
     """The walks so far; a line that a kill tore is left out."""
-    found = []
+    walks = []
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
-            found.append(Walk(**json.loads(line)))
+            walks.append(Walk(**json.loads(line)))
         except (ValueError, TypeError):
             continue
-    return found
+    return walks
 
 
 Ask = Callable[[Service, str, str, int | None], Walk]
@@ -266,9 +266,9 @@ def run(
     One walk of each in turn, so that what changes on the machine with time meets all of them. Ctrl-C ends it, and nothing
     that was finished is lost
     """
-    found = read(file)
+    walks = read(file)
     by = user or pwd.getpwuid(os.geteuid()).pw_name
-    done = Counter(walk.service for walk in found if walk.started_by == by)
+    done = Counter(walk.service for walk in walks if walk.started_by == by)
     for number in range(repeats):
         for service in services:
             if done[service.name] > number:
@@ -279,12 +279,12 @@ def run(
             except LoamError as problem:
                 new = Walk(service.name, by, 0.0, problem=problem.line())
             except KeyboardInterrupt:
-                return found
+                return walks
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a") as lines:
                 lines.write(json.dumps(asdict(new)) + "\n")
-            found.append(new)
-    return found
+            walks.append(new)
+    return walks
 
 
 def main(arguments: Sequence[str], one: Ask = walk) -> int:
@@ -315,8 +315,8 @@ def main(arguments: Sequence[str], one: Ask = walk) -> int:
         console.warn(f"{name} is left out: {', '.join(programs)} not found; as root: apt-get install {packages}")
     file = (options.out or paths.results_root() / "services") / "walks.jsonl"
     chosen = [services[name] for name in asked if name not in lacking]
-    found = run(file, chosen, options.user, options.repeats, options.allocator, options.blocks, one)
-    rows = judge(walk for walk in found if walk.service in asked)
+    walks = run(file, chosen, options.user, options.repeats, options.allocator, options.blocks, one)
+    rows = judge(walk for walk in walks if walk.service in asked)
     if options.json:
         print(json.dumps({"schema": 1, "rows": [asdict(row) for row in rows], "missing": lacking}, indent=1))
     else:

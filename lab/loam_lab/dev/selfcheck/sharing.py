@@ -107,15 +107,15 @@ def judged(case: Case, explained: Mapping[str, Any], planted: float) -> tuple[bo
 
 def planted_share(stderr: str) -> float:
     """The share of its time that the program says to have planted; raises: LoamError if it says none"""
-    found = _PLANTED.search(stderr)
-    if found is None:
+    match = _PLANTED.search(stderr)
+    if match is None:
         raise LoamError("selfcheck sharing", PROGRAM, "does not say which share it planted", "build this checkout anew")
-    return float(found[1])
+    return float(match[1])
 
 
 def row(case: Case, program: str, repeats: int, seconds: float) -> Row:
     """Run a case so many times; raises: LoamError where it cannot be watched"""
-    found = covered = named = 0
+    detected = covered = named = 0
     command = [program, case.kind, str(case.percent), str(case.threads), f"{seconds:g}"]
     for _ in range(repeats):
         performed = run.perform(command, case.allocator)
@@ -125,8 +125,8 @@ def row(case: Case, program: str, repeats: int, seconds: float) -> Row:
             raise LoamError("selfcheck sharing", " ".join(command), performed.ending, exit_code=1)
         seen = findings.see(performed.processes, Path.cwd())
         one = judged(case, document.of(command, case.allocator, seen, performed), planted_share(performed.stderr_tail))
-        found, covered, named = found + one[0], covered + one[1], named + one[2]
-    return Row(case, repeats, found, covered, named)
+        detected, covered, named = detected + one[0], covered + one[1], named + one[2]
+    return Row(case, repeats, detected, covered, named)
 
 
 def wrongly_named(rows: Sequence[Row]) -> tuple[int, int]:
@@ -183,10 +183,10 @@ def main(arguments: Sequence[str]) -> int:
         one = row(case, planted, options.repeats, options.seconds)
         rows.append(one)
         if not options.json:
-            told = (
+            figures = (
                 "not placed so | |" if one.unplaced else f"{one.found} of {one.repeats} | {one.covered} | {one.named}"
             )
-            print(f"| {case.kind} | {case.percent} % | {case.threads} | {case.allocator} | {told} |", flush=True)
+            print(f"| {case.kind} | {case.percent} % | {case.threads} | {case.allocator} | {figures} |", flush=True)
     if options.json:
         print(json.dumps({"schema": 1, "rows": [{**asdict(one), "holds": one.holds} for one in rows]}, indent=1))
     if options.repeats < REPEATS:

@@ -57,13 +57,13 @@ Values = Mapping[str, Value]
 
 def _of_metric(cell: Cell, metric: str) -> Value:
     """raises: LoamError where no run of the cell gave it"""
-    found = cell.metrics.get(metric)
-    if found is None:
+    measured = cell.metrics.get(metric)
+    if measured is None:
         factors = cell.factors
         what = f"{factors.workload} with {factors.allocator} on {factors.machine}"
         raise LoamError("selfcheck simulated", what, f"gave no {metric}: its runs are {cell.state}", "try again")
-    estimate = found.estimate
-    low, high = (estimate if end is None else end for end in (found.low, found.high))
+    estimate = measured.estimate
+    low, high = (estimate if end is None else end for end in (measured.low, measured.high))
     return Value(estimate, low, high)
 
 
@@ -150,14 +150,14 @@ def is_near(simulated: float, host: float = 1.0) -> bool:
 
 def pairs(host: Values, simulated: Values) -> list[Pair]:
     """Every two variants that the host tells apart, the larger first."""
-    found = []
+    apart = []
     for one, other in itertools.combinations(host, 2):
         first, second = (one, other) if host[one].estimate >= host[other].estimate else (other, one)
         if host[first].low > host[second].high and _ratio(host[first], host[second]) > CLEAR:
-            found.append(
+            apart.append(
                 Pair(first, second, _ratio(host[first], host[second]), _ratio(simulated[first], simulated[second]))
             )
-    return found
+    return apart
 
 
 def _ratio(above: Value, below: Value) -> float:
@@ -192,13 +192,13 @@ def factors_of(question: Question, host: Values, simulated: Values) -> dict[str,
 Ask = Callable[[Question, str, int], Values]
 
 
-def _told(question: Question, host: Values, simulated: Values, found: Sequence[Pair]) -> None:
+def _print_pairs(question: Question, host: Values, simulated: Values, apart: Sequence[Pair]) -> None:
     rows = [[name, f"{host[name].estimate:.4g}", f"{simulated[name].estimate:.4g}"] for name in host]
     print(f"{question.what} ({question.unit})\n\n| | {HOST} | {SIMULATED} |\n| --- | ---: | ---: |")
     print("\n".join(f"| {' | '.join(row)} |" for row in rows))
-    agree = sum(pair.agrees for pair in found)
-    print(f"\n{len(found)} pairs differ on the host, {agree} of them in the same order on {SIMULATED}")
-    for pair in found:
+    agree = sum(pair.agrees for pair in apart)
+    print(f"\n{len(apart)} pairs differ on the host, {agree} of them in the same order on {SIMULATED}")
+    for pair in apart:
         how = "the other way" if not pair.agrees else "" if pair.near else "too far off"
         print(f"  {pair.first} to {pair.second}: {pair.ratio:.2f}, simulated {pair.simulated:.2f}{how and f' ({how})'}")
     for name, ratio in factors_of(question, host, simulated).items():
@@ -218,25 +218,25 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the tables")
     options = parser.parse_args(arguments)
-    told, status = [], 0
+    answers, status = [], 0
     for question in QUESTIONS:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
-        found = pairs(host, simulated)
+        apart = pairs(host, simulated)
         factors = factors_of(question, host, simulated)
-        if not all(pair.agrees and pair.near for pair in found) or not all(map(is_near, factors.values())):
+        if not all(pair.agrees and pair.near for pair in apart) or not all(map(is_near, factors.values())):
             status = 1
-        elif not found and not factors:
+        elif not apart and not factors:
             status = status or NOTHING_TOLD
         if options.json:
-            told.append({
+            answers.append({
                 "question": question.what, "unit": question.unit,
                 "values": {name: {HOST: asdict(host[name]), SIMULATED: asdict(simulated[name])} for name in host},
-                "pairs": [{**asdict(pair), "agrees": pair.agrees, "near": pair.near} for pair in found], "factors": factors,
+                "pairs": [{**asdict(pair), "agrees": pair.agrees, "near": pair.near} for pair in apart], "factors": factors,
             })  # fmt: skip
         else:
-            _told(question, host, simulated, found)
+            _print_pairs(question, host, simulated, apart)
     if options.json:
-        print(json.dumps({"schema": 1, "clear": CLEAR, "far": FAR, "questions": told}, indent=1))
+        print(json.dumps({"schema": 1, "clear": CLEAR, "far": FAR, "questions": answers}, indent=1))
     elif status == NOTHING_TOLD:
         console.note(
             "on one question the host tells no two variants apart; try again when the machine is quiet, or with more --blocks"

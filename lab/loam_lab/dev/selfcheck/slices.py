@@ -94,23 +94,23 @@ class Row:
 
 def away(scenario: Scenario, random: np.random.Generator) -> Mask:
     """In which steps another task has the processor of each thread; bool array (threads, steps)."""
-    found = np.zeros((THREADS, RUN_STEPS), dtype=bool)
+    taken = np.zeros((THREADS, RUN_STEPS), dtype=bool)
     seconds = RUN_STEPS * STEP_S
     for processor in range(THREADS):
         for _ in range(random.poisson(scenario.tasks_per_s * seconds)):
             at = int(random.integers(RUN_STEPS))
-            found[processor, at : at + max(1, round(random.exponential(scenario.task_s) / STEP_S))] = True
+            taken[processor, at : at + max(1, round(random.exponential(scenario.task_s) / STEP_S))] = True
         for _ in range(random.poisson(scenario.bursts_per_s * seconds)):
             at, length = int(random.integers(RUN_STEPS)), int(random.integers(TICK_STEPS, 10 * TICK_STEPS))
-            found[processor, at : at + length] |= turns(random)[at : at + length]
+            taken[processor, at : at + length] |= turns(random)[at : at + length]
     # Each loop on a processor of its own; the kernel moves them now and then.
     at, processor = 0, int(random.integers(THREADS))
     while scenario.loops and at < RUN_STEPS:
         length = int(random.exponential(50 * TICK_STEPS)) + TICK_STEPS
         for loop in range(scenario.loops):
-            found[(processor + loop) % THREADS, at : at + length] |= turns(random)[at : at + length]
+            taken[(processor + loop) % THREADS, at : at + length] |= turns(random)[at : at + length]
         at, processor = at + length, processor + 1
-    return found
+    return taken
 
 
 def turns(random: np.random.Generator) -> Mask:
@@ -122,12 +122,12 @@ def turns(random: np.random.Generator) -> Mask:
 def speeds(gone: Mask, rate: float, random: np.random.Generator) -> Array:
     """Operations of each thread in each step. gone: whoever took the processor, the thread's own sleep included"""
     wandering = np.repeat(random.normal(0, STEP_NOISE, (THREADS, RUN_STEPS // SLICE_STEPS)), SLICE_STEPS, axis=1)
-    found = rate * np.exp(random.normal(0, RUN_NOISE) + wandering)
-    found = np.where(gone[::-1], found * ALONE, found)
+    operations = rate * np.exp(random.normal(0, RUN_NOISE) + wandering)
+    operations = np.where(gone[::-1], operations * ALONE, operations)
     recent = np.zeros_like(gone)
     for late in range(1, COLD_STEPS + 1):
         recent[:, late:] |= gone[:, :-late]
-    return np.where(gone, 0.0, np.where(recent, found * COLD, found))
+    return np.where(gone, 0.0, np.where(recent, operations * COLD, operations))
 
 
 def whole_rate(operations: Array) -> float:
@@ -209,8 +209,8 @@ def truth(scenario: Scenario, effect: float, random: np.random.Generator) -> flo
     if not scenario.sleeps_per_s:
         return math.log(1 - effect)
     alone = Scenario("", tasks_per_s=0.0, sleeps_per_s=scenario.sleeps_per_s)
-    found = [[math.log(_run(alone, 1 - effect * b, bool(b), random)[0]) for _ in range(200)] for b in (0, 1)]
-    return float(np.mean(found[1]) - np.mean(found[0]))
+    logs = [[math.log(_run(alone, 1 - effect * b, bool(b), random)[0]) for _ in range(200)] for b in (0, 1)]
+    return float(np.mean(logs[1]) - np.mean(logs[0]))
 
 
 def rows(studies: int = STUDIES, scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[Row]:
@@ -239,11 +239,11 @@ def _row(scenario: Scenario, effect: float, studies: int, random: np.random.Gene
             fell += first[3] + second[3]
             kept += first[4] + second[4]
         for logs, ratios, widths in ((pairs[0], whole, whole_widths), (pairs[1], sliced, sliced_widths)):
-            found = intervals.hodges_lehmann(logs)
-            ratios.append(found.estimate)
-            assert found.low is not None
-            assert found.high is not None
-            widths.append(math.exp(found.high) - math.exp(found.low))
+            interval = intervals.hodges_lehmann(logs)
+            ratios.append(interval.estimate)
+            assert interval.low is not None
+            assert interval.high is not None
+            widths.append(math.exp(interval.high) - math.exp(interval.low))
     runs = 2 * BLOCKS * studies
     return Row(
         scenario.name, effect, studies,
@@ -259,12 +259,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--studies", type=subcommands.count, default=STUDIES, help="per scenario and effect")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
-    found = []
+    judged = []
     if not options.json:
         print("| beside | effect | whole run: bias | width | disturbed | slices: bias | width | disturbed | kept |")
         print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for row in rows(options.studies):
-        found.append(row)
+        judged.append(row)
         if not options.json:
             cells = (row.whole_width, row.whole_disturbed), (row.sliced_width, row.sliced_disturbed)
             whole, sliced = (f"{100 * width:.1f} % | {100 * share:.0f} %" for width, share in cells)
@@ -273,8 +273,8 @@ def main(arguments: Sequence[str]) -> int:
                 f"| {100 * row.sliced_bias:+.2f} | {sliced} | {100 * row.kept:.0f} % |", flush=True,
             )  # fmt: skip
     if options.json:
-        print(json.dumps({"schema": 1, "rows": [{**asdict(row), "true": row.true} for row in found]}, indent=1))
+        print(json.dumps({"schema": 1, "rows": [{**asdict(row), "true": row.true} for row in judged]}, indent=1))
     if options.studies < STUDIES_MIN:
         console.note(f"fewer than {STUDIES_MIN} studies do not tell whether slices are biased")
         return TOO_FEW
-    return 0 if all(row.true for row in found) else 1
+    return 0 if all(row.true for row in judged) else 1

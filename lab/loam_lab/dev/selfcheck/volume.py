@@ -153,7 +153,7 @@ def _steps(folder: Path, *, quiet: bool) -> tuple[list[dict[str, Any]], int]:
     steps: list[dict[str, Any]] = []
     begun = time.perf_counter(), time.process_time()
 
-    def told(what: str) -> None:
+    def step_done(what: str) -> None:
         nonlocal begun
         now = time.perf_counter(), time.process_time()
         wall_s, processor_s = now[0] - begun[0], now[1] - begun[1]
@@ -165,11 +165,11 @@ def _steps(folder: Path, *, quiet: bool) -> tuple[list[dict[str, Any]], int]:
     from loam_lab.judging.result import summarise
     from loam_lab.presenting.report import builder
 
-    told("imports")
+    step_done("imports")
     summarise.write(folder, elapsed_s=0.0)
-    told("loading the journal, summarising, and writing the result")
+    step_done("loading the journal, summarising, and writing the result")
     result = read_result(folder)
-    told(f"loading the result, {(folder / RESULT).stat().st_size / 1e6:.1f} MB")
+    step_done(f"loading the result, {(folder / RESULT).stat().st_size / 1e6:.1f} MB")
     builder.build(result, folder, source=str(folder))
-    told("its report")
+    step_done("its report")
     return steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -66,15 +66,15 @@ def read(result: Result, machines: Iterable[str]) -> list[Case]:
     """
     wanted = set(machines)
     counted = {group.name for group in result.groups if group.role != "main"}
-    found: dict[str, dict[str, dict[str, Cell]]] = {}
+    by_place: dict[str, dict[str, dict[str, Cell]]] = {}
     for cell in result.cells:
         factors = cell.factors
         if cell.copy or cell.state != "ok" or cell.group in counted:
             continue
         if factors.machine in wanted:
-            of_machine = found.setdefault(canonical(asdict(_where(result, cell))), {})
+            of_machine = by_place.setdefault(canonical(asdict(_where(result, cell))), {})
             of_machine.setdefault(factors.machine, {})[factors.allocator] = cell
-    several = [by_machine for by_machine in found.values() if len(by_machine) > 1]
+    several = [by_machine for by_machine in by_place.values() if len(by_machine) > 1]
     firsts = [next(iter(next(iter(by_machine.values())).values())) for by_machine in several]
     places = [_where(result, cell) for cell in firsts]
     labels = _labels(places, result.units)
@@ -100,7 +100,7 @@ def _labels(places: list[Where], units: Mapping[str, Mapping[str, str]]) -> list
     for place in places:
         for name, value in place.parameters.items():
             levels.setdefault(name, set()).add(str(value))
-    found = []
+    labels = []
     for place in places:
         wording = units.get(place.workload, {})
         shown = {
@@ -114,8 +114,8 @@ def _labels(places: list[Where], units: Mapping[str, Mapping[str, str]]) -> list
             sync,
             words.threads(place.threads),
         )
-        found.append(", ".join(part for part in parts if part))
-    return found
+        labels.append(", ".join(part for part in parts if part))
+    return labels
 
 
 def _case(
@@ -123,7 +123,7 @@ def _case(
 ) -> Case | None:  # fmt: skip
     """None where the machines share no rival of the baseline, or no direction of the metric is good."""
     values: dict[str, dict[str, dict[int, float]]] = {
-        machine: {name: found for name, cell in cells.items() if (found := _values(cell, where.metric))}
+        machine: {name: by_block for name, cell in cells.items() if (by_block := _values(cell, where.metric))}
         for machine, cells in by_machine.items()
     }
     names = list(dict.fromkeys(name for cells in by_machine.values() for name in cells))
@@ -147,10 +147,10 @@ def _case(
 
 def _values(cell: Cell, metric: str) -> dict[int, float]:
     """Positive values of a cell's metric by block; none where a failure hides which block is which."""
-    found = cell.metrics.get(metric)
-    if found is None:
+    measured = cell.metrics.get(metric)
+    if measured is None:
         return {}
-    values, blocks = found.values, found.blocks
+    values, blocks = measured.values, measured.blocks
     if blocks is None:
         if cell.failed:
             return {}

@@ -63,12 +63,12 @@ class Meeting:
 
 def of_result(result: Result, margin: float = verdicts.MARGIN) -> list[AcrossMachines]:
     """What each kind of machine of a result answers, machines that exist first; empty for a result of one machine."""
-    found = []
+    answers = []
     for machines in reading.kinds(result):
         known = reading.read(result, machines) if len(machines) > 1 else []
         if known:
-            found.append(judge(known, margin))
-    return found
+            answers.append(judge(known, margin))
+    return answers
 
 
 def judge(known: Sequence[Case], margin: float = verdicts.MARGIN) -> AcrossMachines:
@@ -114,13 +114,13 @@ def _meetings(known: Sequence[Case]) -> list[Meeting]:
     shuffles = max(interaction.SHUFFLES, SHUFFLES_PER_TEST * len(planned))
     tested = []
     for place, two in planned:
-        found = interaction.compare(known[place].relative(two[0]), known[place].relative(two[1]), shuffles)
-        assert found is not None, "enough blocks were asked for"
-        tested.append((place, two, found))
-    adjusted = multiplicity.holm([found.p for _, _, found in tested])
+        difference = interaction.compare(known[place].relative(two[0]), known[place].relative(two[1]), shuffles)
+        assert difference is not None, "enough blocks were asked for"
+        tested.append((place, two, difference))
+    adjusted = multiplicity.holm([difference.p for _, _, difference in tested])
     return [
-        Meeting(place, two, p, tuple(intervals.exponential(column) for column in found.columns))
-        for (place, two, found), p in zip(tested, adjusted, strict=True)
+        Meeting(place, two, p, tuple(intervals.exponential(column) for column in difference.columns))
+        for (place, two, difference), p in zip(tested, adjusted, strict=True)
     ]
 
 
@@ -206,16 +206,16 @@ def _counts(known: Sequence[Case], pairs: Sequence[Pair], reversals: Sequence[Re
     for pair in pairs:
         of_pair.setdefault((pair.case, pair.names), []).append(pair.verdict)
     turned = {(one.case, one.better, one.than) for one in reversals}
-    found = {"all": len(of_pair), "same": 0, "some": 0, "reversed": 0, "open": 0, "nowhere": 0}
-    for (place, names), told in of_pair.items():
-        orders = {verdict for verdict in told if verdict in ("better", "worse")}
+    counts = {"all": len(of_pair), "same": 0, "some": 0, "reversed": 0, "open": 0, "nowhere": 0}
+    for (place, names), outcomes in of_pair.items():
+        orders = {verdict for verdict in outcomes if verdict in ("better", "worse")}
         if len(orders) == 2:
-            found["reversed" if (known[place].label, *names) in turned else "open"] += 1
+            counts["reversed" if (known[place].label, *names) in turned else "open"] += 1
         elif not orders:
-            found["nowhere"] += 1
+            counts["nowhere"] += 1
         else:
-            found["same" if all(verdict in orders for verdict in told) else "some"] += 1
-    return found
+            counts["same" if all(verdict in orders for verdict in outcomes) else "some"] += 1
+    return counts
 
 
 def _answer(
@@ -224,7 +224,7 @@ def _answer(
     """One word and a plain text: does the ranking hold across the machines?"""
     shown = [line for line in lines if line.interaction == "shown"]
     tested = [line for line in lines if line.interaction != "too few blocks"]
-    told = counts["all"] - counts["nowhere"]
+    apart = counts["all"] - counts["nowhere"]
     where = f"across {listing(machines)}"
     if reversals:
         turned = max(reversals, key=lambda line: abs(math.log(line.ratio.estimate / line.ratio_there.estimate)))
@@ -238,7 +238,7 @@ def _answer(
         return "undecided", (
             f"Not decided. No case has {BLOCKS_MIN} blocks on two of the machines {listing(machines)}; measure more blocks."
         )
-    orders = f"of {counts['all']} pairs of allocators {told} are told apart on some machine, and none changes places"
+    orders = f"of {counts['all']} pairs of allocators {apart} are told apart on some machine, and none changes places"
     if counts["open"]:
         orders = f"{counts['open']} of {counts['all']} pairs of allocators may change places, which chance can explain"
     if shown:
@@ -248,7 +248,7 @@ def _answer(
             f"matters depends on the machine. Most in {line.label}: the ratio of {one.allocator} to {line.baseline} on "
             f"{one.between[1]} is {_times(one)} that on {one.between[0]}."
         )
-    if not told:
+    if not apart:
         return (
             "undecided",
             f"Not decided. No two allocators are told apart {where}; measure more blocks, or longer runs.",

@@ -51,8 +51,8 @@ def _judged(result: Result, names: Sequence[str]) -> Identical:
     ]
     fewest = [(case.label, min(map(len, case.logs.values()))) for case in whole]
     why += [TooFewBlocks(label, blocks, BLOCKS_MIN) for label, blocks in fewest if blocks < BLOCKS_MIN]
-    tests = [(case, two, found) for case in whole for two, found in _tests(case, len(whole) * len(names))]
-    adjusted = multiplicity.holm([found.p for _, _, found in tests])
+    tests = [(case, two, difference) for case in whole for two, difference in _tests(case, len(whole) * len(names))]
+    adjusted = multiplicity.holm([difference.p for _, _, difference in tests])
     why += [
         RatiosDiffer(case.label, two) for (case, two, _), p in zip(tests, adjusted, strict=True) if p < SIGNIFICANCE
     ]
@@ -63,21 +63,21 @@ def _judged(result: Result, names: Sequence[str]) -> Identical:
 def _unlike(result: Result, names: Sequence[str]) -> list[Unlike]:
     """Facts that are not the same on machines that were declared identical."""
     facts = result.machines
-    found = []
+    differing = []
     for key in FACTS:
         values = {name: facts.get(name, {}).get(key) for name in names}
         if len(set(map(str, values.values()))) > 1:
-            found.append(Unlike(key, tuple(values.items())))
-    return found
+            differing.append(Unlike(key, tuple(values.items())))
+    return differing
 
 
 def _apart(case: Case) -> list[tuple[Case, tuple[str, str], Interval]]:
     """How many times the baseline is as good on the second of each two machines as on the first."""
-    found = []
+    ratios = []
     for two in itertools.combinations(case.logs, 2):
         first, second = (case.logs[machine][:, 0] for machine in two)
-        found.append((case, two, intervals.exponential(shift.shift(first, second))))
-    return found
+        ratios.append((case, two, intervals.exponential(shift.shift(first, second))))
+    return ratios
 
 
 def _within(ratio: Interval) -> bool:
@@ -89,11 +89,11 @@ def _within(ratio: Interval) -> bool:
 
 def _tests(case: Case, family: int) -> list[tuple[tuple[str, str], interaction.Interaction]]:
     shuffles = max(interaction.SHUFFLES, 60 * family)
-    found = []
+    tests = []
     for two in itertools.combinations(case.logs, 2):
         if (one := interaction.compare(case.relative(two[0]), case.relative(two[1]), shuffles)) is not None:
-            found.append((two, one))
-    return found
+            tests.append((two, one))
+    return tests
 
 
 def _pooled(known: Sequence[Case]) -> list[Pooled]:
@@ -110,11 +110,11 @@ def _pooled(known: Sequence[Case]) -> list[Pooled]:
     ]
 
 
-def warnings(found: Sequence[Identical]) -> list[str]:
+def warnings(answers: Sequence[Identical]) -> list[str]:
     """What a reader must know of machines that were declared identical and do not pass."""
     return [
         f"{listing(one.machines)} were declared identical and do not pass their A/A comparison: {one.reasons[0]}"
         + (f" (and {len(one.reasons) - 1} more reasons)" if len(one.reasons) > 1 else "")
         + "; their blocks are not pooled; read each machine's own figures, or measure more blocks"
-        for one in found if not one.passed
+        for one in answers if not one.passed
     ]  # fmt: skip

@@ -66,7 +66,7 @@ def _metric(
     for description in descriptions[selection.group]:
         if selection.sync not in ("", description.sync.name):
             continue  # asked of another one, which may not run here
-        found = description.workload(workload)
-        known = [metric.name for metric in (*PROCESS_METRICS, *(found.metrics if found else ()))]
+        described = description.workload(workload)
+        known = [metric.name for metric in (*PROCESS_METRICS, *(described.metrics if described else ()))]
         if name not in known:
             raise unknown(subject, name, known, f"metric of {workload} in {description.sync.name}")

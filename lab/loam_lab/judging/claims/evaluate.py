@@ -105,14 +105,14 @@ def _read_by(evidence: Evidence, claim: Claim) -> dict[str, Any]:
         "guessed": {name: list(one["assumed"]) for name, one in facts.items() if one.get("assumed")},
         "allocators": list(dict.fromkeys(cell.allocator for cell in cells)),
         "inputs": [
-            " ".join([workload, *(f"{name}={_levels(list(found))}" for name, found in levels.items())])
+            " ".join([workload, *(f"{name}={_levels(list(values))}" for name, values in levels.items())])
             for workload, levels in inputs.items()
         ],
     }  # fmt: skip
 
 
-def _levels(found: Sequence[str]) -> str:
-    return ",".join(found) if len(found) <= LEVELS_SHOWN else f"{found[0]}..{found[-1]}"
+def _levels(values: Sequence[str]) -> str:
+    return ",".join(values) if len(values) <= LEVELS_SHOWN else f"{values[0]}..{values[-1]}"
 
 
 def _beyond(evidence: Evidence, claim: Claim, at_first: str, why: str) -> tuple[str, str]:
@@ -159,9 +159,9 @@ def _part(elsewhere: Sequence[predicates.Decision], of: int) -> str:
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:
     """The reasons of several predicates: two of them, and how many more there are."""
-    told = list(dict.fromkeys(decision.reason for decision in decisions))
-    more = len(told) - REASONS_SHOWN
-    return "; ".join(told[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    texts = list(dict.fromkeys(decision.reason for decision in decisions))
+    more = len(texts) - REASONS_SHOWN
+    return "; ".join(texts[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _fewest_cores(evidence: Evidence, claim: Claim) -> tuple[str, int]:
@@ -191,22 +191,22 @@ def unmet(evidence: Evidence, claim: Claim) -> list[Unmet]:
     """What a claim needs and this campaign had not."""
     needs, campaign = claim.needs, evidence.campaign
     machines = campaign.manifest["machines"].values()
-    found = []
+    lacking = []
     name, cores = _fewest_cores(evidence, claim)
     if cores < needs.cores:
-        found.append(Unmet("cores", needs.cores, cores, name))
+        lacking.append(Unmet("cores", needs.cores, cores, name))
     if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
-        found.append(Unmet("rtm"))
+        lacking.append(Unmet("rtm"))
     if needs.counters and not any(s.source == "perf_event" and s.counts for s in evidence.counter_sources):
         why = next((s.why for s in evidence.counter_sources if s.source == "perf_event"), "not looked for")
-        found.append(Unmet("counters", has=why))
+        lacking.append(Unmet("counters", has=why))
     names = measured(campaign)
-    found += [Unmet("allocator", name) for name in needs.allocators if name not in names]
+    lacking += [Unmet("allocator", name) for name in needs.allocators if name not in names]
     known = {workload.name for description in campaign.descriptions.values() for workload in description.workloads}
     if workloads := tuple(name for name in needs.workloads if name not in known):
-        found.append(Unmet("workloads", workloads))
+        lacking.append(Unmet("workloads", workloads))
     syncs = {description.sync.name for description in campaign.descriptions.values()}
-    found += [Unmet("sync", name) for name in needs.syncs if name not in syncs]
+    lacking += [Unmet("sync", name) for name in needs.syncs if name not in syncs]
     if needs.machine and needs.machine not in {cell.machine for cell in campaign.cells}:
-        found.append(Unmet("machine", needs.machine))
-    return found
+        lacking.append(Unmet("machine", needs.machine))
+    return lacking

@@ -27,14 +27,14 @@ def paper_figures(evidence: Evidence, cells: Mapping[str, result.Cell]) -> list[
 
     cells: by cell key, as results have them, copy 0
     """
-    found = []
+    figures = []
     for figure in evidence.campaign.study.paper_figures:
         columns, rows = _joined([_table(evidence, cells, one) for one in figure.ours if not one.drawn])
         theirs = figure.paper
         paper = result.PaperTable(list(theirs.columns), [list(row) for row in theirs.rows], theirs.note)
         ours = result.PaperTable(columns, rows)
-        found.append(result.PaperFigure(figure.id, figure.title, figure.kind, paper, ours, list(figure.groups)))
-    return found
+        figures.append(result.PaperFigure(figure.id, figure.title, figure.kind, paper, ours, list(figure.groups)))
+    return figures
 
 
 def placements(campaign: Campaign) -> list[result.Placement]:
@@ -143,8 +143,8 @@ def _value(
             return None
         return _interval(intervals.median(list(seen.values.values())))
     entries = [cells[cell.key] for cell in chosen if cell.key in cells and cells[cell.key].state == "ok"]
-    found = [_of(evidence.campaign, entry, metric) for entry in entries]
-    values = [value for value in found if value is not None]
+    candidates = [_of(evidence.campaign, entry, metric) for entry in entries]
+    values = [value for value in candidates if value is not None]
     if not values:
         return None
     if len(values) == 1 or select.over == BLOCKS:
@@ -224,8 +224,8 @@ def _reach(evidence: Evidence, cells: Mapping[str, result.Cell], ours: Ours) -> 
     return ["allocator", f"{ours.rows} up to which {100 * ours.share:.0f} % of the rate is kept"], rows
 
 
-def _interval(found: intervals.Interval) -> result.Value:
-    return result.Value(*found.ends)
+def _interval(interval: intervals.Interval) -> result.Value:
+    return result.Value(*interval.ends)
 
 
 def _placements(campaign: Campaign, figure: PaperFigure, ours: Ours) -> Iterator[result.Placement]:

@@ -65,14 +65,14 @@ def read(study: str, where: Path | None = None) -> Ledger:
     file = (where or folder()) / f"{study}.json"
     again = f"restore it, or remove it and add its results again: ./loam page claims RESULT (study {study})"
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Ledger)
+        ledger = msgspec.json.decode(file.read_bytes(), type=Ledger)
     except FileNotFoundError:
         return Ledger(study=study)
     except (OSError, msgspec.MsgspecError, UnicodeError) as problem:
         raise LoamError("ledger", file, f"cannot be read: {problem}", again) from None
-    if found.schema != SCHEMA or found.study != study:
-        raise LoamError("ledger", file, f"is of schema {found.schema} and study {found.study}", again)
-    return found
+    if ledger.schema != SCHEMA or ledger.study != study:
+        raise LoamError("ledger", file, f"is of schema {ledger.schema} and study {ledger.study}", again)
+    return ledger
 
 
 def write(ledger: Ledger, where: Path | None = None) -> None:
@@ -94,13 +94,13 @@ def _is_about(verdict: Kept | result.Claim, claim: Claim) -> bool:
     return verdict.predicate == claim.words() and verdict.groups == claim.groups
 
 
-def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[str] = ()) -> Ledger:
+def folded(ledger: Ledger, study: Study, measured: result.Result, only: Collection[str] = ()) -> Ledger:
     """The ledger with the verdicts of one more result, where these say more, or as much and later.
 
     only: the ids of the claims that the result decides; all of them where it is empty
     """
     kept = current(ledger, study)
-    claims = {claim.id: claim for claim in found.claims or ()}
+    claims = {claim.id: claim for claim in measured.claims or ()}
     for stated in study.claims:
         new = claims.get(stated.id)
         if new is None or not _is_about(new, stated) or new.verdict == NOT_ASKED:
@@ -110,13 +110,13 @@ def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[
         old = kept.get(stated.id)
         if old is not None and (-together.says(old.verdict), old.made) > (
             -together.says(new.verdict),
-            found.created_utc,
+            measured.created_utc,
         ):
             continue
         kept[stated.id] = Kept(
             verdict=new.verdict, predicate=new.predicate, groups=new.groups, reason=new.reason, machines=new.machines,
-            allocators=new.allocators, inputs=new.inputs, by_preset=new.by_preset, made=found.created_utc,
-            revision=found.build.revision, assumed=[one.told() for one in new.assumed],
-            cpu=str(found.machine.get("cpu", "")), command=found.command,
+            allocators=new.allocators, inputs=new.inputs, by_preset=new.by_preset, made=measured.created_utc,
+            revision=measured.build.revision, assumed=[one.words() for one in new.assumed],
+            cpu=str(measured.machine.get("cpu", "")), command=measured.command,
         )  # fmt: skip
     return Ledger(study=ledger.study, verdicts={one.id: kept[one.id] for one in study.claims if one.id in kept})

@@ -22,11 +22,11 @@ def show(*, as_json: bool) -> int:
     from loam_lab.judging.claims import together
     from loam_lab.model import studies
 
-    found: list[tuple[str, Claim]] = []
+    claims: list[tuple[str, Claim]] = []
     for name, file in studies.registry().items():
-        found += [(name, claim) for claim in studies.load(file).claims]
+        claims += [(name, claim) for claim in studies.load(file).claims]
     runs = together.runs(paths.results_root())
-    said = {claim.id: together.verdicts(runs, study, claim.id, claim.words()) for study, claim in found}
+    verdicts = {claim.id: together.verdicts(runs, study, claim.id, claim.words()) for study, claim in claims}
     if as_json:
         console.print_json({"schema": SCHEMA, "claims": [
             {
@@ -36,24 +36,24 @@ def show(*, as_json: bool) -> int:
                 "printed": claim.printed if isinstance(claim.printed, str) else [one.model_dump() for one in claim.printed],
                 "self_contradicting": claim.self_contradicting, "model_lacks": claim.model_lacks,
                 "follows_from": list(claim.follows_from),
-                "verdict": _verdict(claim, said[claim.id]),
-                "reason": said[claim.id][0].claim.reason if said[claim.id] else None,
+                "verdict": _verdict(claim, verdicts[claim.id]),
+                "reason": verdicts[claim.id][0].claim.reason if verdicts[claim.id] else None,
                 "runs": [
                     {"verdict": one.claim.verdict, "machines": one.claim.machines, "created_utc": one.run.made,
                      "folder": str(one.run.folder)}
-                    for one in said[claim.id]
+                    for one in verdicts[claim.id]
                 ],
             }
-            for study, claim in found
+            for study, claim in claims
         ]})  # fmt: skip
         return 0
-    if not found:
+    if not claims:
         console.out().print("no study states a claim; [command]./loam list studies[/command] shows their questions")
         return 0
-    for study in dict.fromkeys(name for name, _ in found):
+    for study in dict.fromkeys(name for name, _ in claims):
         rows = []
-        for claim in (claim for name, claim in found if name == study):
-            verdict = _verdict(claim, said[claim.id])
+        for claim in (claim for name, claim in claims if name == study):
+            verdict = _verdict(claim, verdicts[claim.id])
             needs = "; ".join(claim.needs.words())
             lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
             lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
@@ -61,15 +61,15 @@ def show(*, as_json: bool) -> int:
                 lines.append(f"[aside]the paper against itself: {escape(claim.self_contradicting)}[/aside]")
             if claim.follows_from:
                 lines.append(f"[aside]follows from {', '.join(claim.follows_from)}, and is not counted again[/aside]")
-            lines += [f"[aside]{escape(one)}[/aside]" for one in together.told(said[claim.id])]
+            lines += [f"[aside]{escape(one)}[/aside]" for one in together.summaries(verdicts[claim.id])]
             rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
         title = f"claims of study {study}"
         console.out().print(console.table(["id", "paper", "verdict", "claim and how it is decided"], rows, title=title))
     return 0
 
 
-def _verdict(claim: Claim, said: Sequence[Verdict]) -> str | None:
+def _verdict(claim: Claim, verdicts: Sequence[Verdict]) -> str | None:
     """The verdict that stands; of a claim that its paper contradicts, that, measured or not."""
     if claim.self_contradicting:
         return SELF_CONTRADICTING
-    return said[0].claim.verdict if said else None
+    return verdicts[0].claim.verdict if verdicts else None

@@ -88,10 +88,10 @@ class _Measured:
     def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
         names = measured(self.evidence.campaign, group)
         self.absent.extend(name for name in wanted if name not in names and name not in self.absent)
-        found = [names[name] for name in wanted if name in names]
+        present = [names[name] for name in wanted if name in names]
         versions = self.evidence.campaign.study.versions
         self.stand_ins.extend(name for name in wanted if names.get(name, name) not in (name, versions.get(name)))
-        return found
+        return present
 
     def read(self, selection: Selection, allocator: str) -> Observed:
         return read(self.evidence, selection, allocator)
@@ -136,11 +136,11 @@ class _Asked:
         """The decision, where chance may refute the claim in so many ways."""
         if self.open:
             return Decision(OPEN, self.open, not_run=self.not_run)
-        found = _sure(self.made, self.predicate, ways, all_but)
-        outcome, reason = _some(found) if self.predicate.some else _all(found)
+        compared = _sure(self.made, self.predicate, ways, all_but)
+        outcome, reason = _some(compared) if self.predicate.some else _all(compared)
         if self.absent:
             reason += f"; without {_listed(self.absent)}"
-        return Decision(outcome, reason, found, self.by_preset)
+        return Decision(outcome, reason, compared, self.by_preset)
 
 
 def _ask(evidence: Evidence, predicate: Predicate) -> _Asked:
@@ -294,8 +294,8 @@ def _value(observed: Observed, judge: Judge) -> _Made:
         above, below = zip(*observed.counts.values(), strict=True)
 
         def pooled(confidence: float) -> Interval:
-            found = bootstrap.ratio_of_sums(above, below, confidence)
-            return found if found is not None else intervals.median(values, confidence)
+            ratio = bootstrap.ratio_of_sums(above, below, confidence)
+            return ratio if ratio is not None else intervals.median(values, confidence)
 
         return _Made(observed.what, observed.unit, pooled, judge)
     return _Made(observed.what, observed.unit, lambda confidence: intervals.median(values, confidence), judge)
@@ -388,7 +388,7 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
     failed = [c for c in comparisons if c.outcome == FAILS]
     still_open = [c for c in comparisons if c.outcome == OPEN]
     if failed:
-        return FAILS, "; ".join(said(c) for c in failed[:2]) + (f" and {len(failed) - 2} more" * (len(failed) > 2))
+        return FAILS, "; ".join(in_words(c) for c in failed[:2]) + (f" and {len(failed) - 2} more" * (len(failed) > 2))
     if still_open:
         few = [c for c in still_open if c.interval.low is None]
         if few:
@@ -396,24 +396,24 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
         # On the wrong side by itself, and too short an interval for all comparisons together.
         against = [c for c in still_open if c.apart.low is None and c.judge(c.interval, c.interval) == FAILS]
         if against:
-            return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {said(against[0])}"
-        return OPEN, f"the interval does not decide: {said(still_open[0])}"
-    return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
+            return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {in_words(against[0])}"
+        return OPEN, f"the interval does not decide: {in_words(still_open[0])}"
+    return HOLDS, in_words(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
 
 
 def _some(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
     """Whether at least one holds, and why (not)."""
     holding = [c for c in comparisons if c.outcome == HOLDS]
     if holding:
-        return HOLDS, said(max(holding, key=lambda c: abs(c.interval.estimate - 1)))
+        return HOLDS, in_words(max(holding, key=lambda c: abs(c.interval.estimate - 1)))
     if all(c.outcome == FAILS for c in comparisons):
-        return FAILS, "; ".join(said(c) for c in comparisons[:2]) + f" and {len(comparisons) - 2} more" * (
+        return FAILS, "; ".join(in_words(c) for c in comparisons[:2]) + f" and {len(comparisons) - 2} more" * (
             len(comparisons) > 2
         )
-    return OPEN, f"no interval decides: {said(next(c for c in comparisons if c.outcome == OPEN))}"
+    return OPEN, f"no interval decides: {in_words(next(c for c in comparisons if c.outcome == OPEN))}"
 
 
-def said(comparison: Comparison) -> str:
+def in_words(comparison: Comparison) -> str:
     """A comparison with its interval in one line."""
     i = comparison.interval
     span = "" if i.low is None or i.high is None else f" [{i.low:.3g}, {i.high:.3g}]"

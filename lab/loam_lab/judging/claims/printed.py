@@ -40,15 +40,15 @@ class _Paper:
         return [name for name in wanted if any(self._about(one, name) for one in asked)]
 
     def read(self, selection: Selection, allocator: str) -> Observed:
-        found = self._about(selection, allocator)
+        numbers = self._about(selection, allocator)
         cells = selection.model_copy(update={"allocator": (allocator,)}).words()
         what = f"{selection.metric or 'first metric'} of {cells}"
-        if not found:
+        if not numbers:
             raise Undecided(NotPrinted(what))
-        if len(found) > 1:
-            raise Undecided(PrintedTwice(what, len(found)))
-        self.used.update(found)
-        return Observed(what, {"paper": self._ends[found[0]]}, {}, "1", exact=True)
+        if len(numbers) > 1:
+            raise Undecided(PrintedTwice(what, len(numbers)))
+        self.used.update(numbers)
+        return Observed(what, {"paper": self._ends[numbers[0]]}, {}, "1", exact=True)
 
     def _about(self, selection: Selection, allocator: str) -> list[int]:
         return [index for index, one in enumerate(self._printed) if one.about(selection, allocator)]
@@ -74,19 +74,19 @@ def faults(claim: Claim) -> Iterator[str]:
     """What is wrong between a claim and its paper's numbers; a claim of a paper has to have them, or say that there are none."""
     if claim.printed == "":
         yield 'printed is missing: the numbers of the paper, or "none: " and what it has instead'
-    found = judged(claim)
+    tested = judged(claim)
     if not isinstance(claim.printed, str):
-        used = frozenset[int]().union(*(one.used for one in found))
+        used = frozenset[int]().union(*(one.used for one in tested))
         for index, number in enumerate(claim.printed):
             if index not in used:
                 yield f"no predicate reads the number of {number.where}: {number.words() or 'no cells'} {number.value}"
-        for one in found:
+        for one in tested:
             marked = bool(one.predicate.printed)
             if one.outcome == predicates.OPEN and not marked:
                 yield f"not tested: {one.predicate.words()}: {one.reason}"
             if one.outcome != predicates.OPEN and marked:
                 yield f"tested, and marked as printed = {one.predicate.printed!r}: {one.predicate.words()}"
-    failed = [one for one in found if one.outcome == predicates.FAILS]
+    failed = [one for one in tested if one.outcome == predicates.FAILS]
     fails = len(failed) > claim.all_but
     if fails and not claim.self_contradicting:
         for one in failed:
@@ -108,13 +108,13 @@ def _test(predicate: Predicate, printed: Sequence[Printed]) -> Tested:
     choices = [one.ends if index in read.used else one.ends[:1] for index, one in enumerate(printed)]
     for ends in itertools.product(*choices):
         paper = _Paper(predicate, printed, ends)
-        found = predicates.comparisons(paper, predicate)
+        comparisons = predicates.comparisons(paper, predicate)
         used |= paper.used
-        failed = [one for one in found if not _holds(one)]
-        if failed and (len(failed) == len(found) or not predicate.some):
-            return Tested(predicate, predicates.FAILS, predicates.said(failed[0]), frozenset(used))
-        if found:
-            outcome, reason = predicates.HOLDS, predicates.said(found[0])
+        failed = [one for one in comparisons if not _holds(one)]
+        if failed and (len(failed) == len(comparisons) or not predicate.some):
+            return Tested(predicate, predicates.FAILS, predicates.in_words(failed[0]), frozenset(used))
+        if comparisons:
+            outcome, reason = predicates.HOLDS, predicates.in_words(comparisons[0])
     return Tested(predicate, outcome, reason, frozenset(used))
 
 

@@ -65,7 +65,7 @@ class Verdict:
 
 def runs(results: Path) -> list[Run]:
     """Every run with a readable result in a folder of results, the newest first; links are not followed twice."""
-    found = []
+    finished = []
     for file in results.glob(f"*/{RESULT}"):
         if file.parent.is_symlink():
             continue
@@ -75,8 +75,8 @@ def runs(results: Path) -> list[Run]:
             continue
         claims = {claim.id: claim for claim in read.claims or ()}
         cpu = str(read.machine.get("cpu", ""))
-        found.append(Run(file.parent, read.study, read.created_utc, read.build.revision, cpu, claims))
-    return newest_first(found)
+        finished.append(Run(file.parent, read.study, read.created_utc, read.build.revision, cpu, claims))
+    return newest_first(finished)
 
 
 def newest_first(of: Iterable[Run]) -> list[Run]:
@@ -84,11 +84,11 @@ def newest_first(of: Iterable[Run]) -> list[Run]:
     return sorted(of, key=lambda run: (run.made, run.folder.name), reverse=True)
 
 
-def of_result(found: result.Result) -> Run:
+def of_result(measured: result.Result) -> Run:
     """The run that a result is of."""
-    claims = {claim.id: claim for claim in found.claims or ()}
-    cpu = str(found.machine.get("cpu", ""))
-    return Run(Path(found.folder), found.study, found.created_utc, found.build.revision, cpu, claims)
+    claims = {claim.id: claim for claim in measured.claims or ()}
+    cpu = str(measured.machine.get("cpu", ""))
+    return Run(Path(measured.folder), measured.study, measured.created_utc, measured.build.revision, cpu, claims)
 
 
 def beside(folder: Path, study: str) -> tuple[Run, ...]:
@@ -104,15 +104,15 @@ def verdicts(of: Iterable[Run], study: str, claim: str, predicate: str) -> list[
 
     of: the newest first; predicate: in words, as the study has it now
     """
-    said = [
-        Verdict(run, found)
+    answers = [
+        Verdict(run, kept)
         for run in of
-        if run.study == study and (found := run.claims.get(claim)) is not None and found.predicate == predicate
+        if run.study == study and (kept := run.claims.get(claim)) is not None and kept.predicate == predicate
     ]
-    return sorted(said, key=lambda one: says(one.claim.verdict))
+    return sorted(answers, key=lambda one: says(one.claim.verdict))
 
 
-def told(others: Sequence[Verdict]) -> list[str]:
+def summaries(others: Sequence[Verdict]) -> list[str]:
     """Verdicts of other runs in a few words each, without those that were not asked and without repeats."""
     asked = [one for one in others if one.claim.verdict != NOT_ASKED]
     by_words: dict[tuple[str, tuple[str, ...]], Verdict] = {}

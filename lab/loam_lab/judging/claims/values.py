@@ -115,15 +115,15 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
             continue
         _check_state(campaign, cell, where)
         assert metric is not None
-        found = campaign.values(cell, 0, metric)
+        by_block = campaign.values(cell, 0, metric)
         pairs = _pairs(campaign, cell, metric)
         if selection.over == BLOCKS:
-            values.update(found.items())
+            values.update(by_block.items())
             counts.update(pairs)
-        elif found:
+        elif by_block:
             from statistics import median
 
-            values[_key(selection, cell, 0)] = median(found.values())
+            values[_key(selection, cell, 0)] = median(by_block.values())
     if not values:
         raise Undecided(NoValue(where, selection.metric, "" if selection.source == "timing" else selection.source))
     name = selection.metric or (metric.name if metric is not None else "")
@@ -164,17 +164,17 @@ def _pairs(campaign: Campaign, cell: Cell, metric: Metric) -> dict[object, tuple
     kinds = {other.name: other.kind for other in campaign.workload(cell).metrics}
     if any(kinds.get(part) != "count" for part in metric.of):
         return {}
-    found: dict[object, tuple[float, float]] = {}
+    by_block: dict[object, tuple[float, float]] = {}
     for run in campaign.runs(cell):
         if run.state == "ok" and all(part in run.sums for part in metric.of):
-            found[run.block] = (run.sums[metric.of[0]], run.sums[metric.of[1]])
-    return found
+            by_block[run.block] = (run.sums[metric.of[0]], run.sums[metric.of[1]])
+    return by_block
 
 
 def _counted(evidence: Evidence, cell: Cell, selection: Selection) -> float | None:
     """A value of the cell's counter runs; None where there is none."""
     wanted = {"counters": "perf_event", "tlb": "lackey"}.get(selection.source, selection.source)
     for counted in evidence.counters.get(cell.key, ()):
-        if counted.source == wanted and (found := counted.numbers().get(selection.metric)) is not None:
-            return found
+        if counted.source == wanted and (count := counted.numbers().get(selection.metric)) is not None:
+            return count
     return None

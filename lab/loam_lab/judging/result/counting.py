@@ -24,14 +24,14 @@ def of_cell(campaign: Campaign, cell: Cell) -> list[Counts]:
     returns: source, per ("operation", or "run" of a command), counts per that, ratios from 0 to 1; a value that the
     source does not have is left out
     """
-    found = []
+    every = []
     for purpose in COUNTING:
         counted = _difference(campaign, cell, campaign.special.get(purpose, {}).get(cell.key, []))
         if counted is not None:
-            found.append(counted)
+            every.append(counted)
     if campaign.manifest["machines"][cell.machine].get("simulated"):
-        found += _simulated(campaign, cell)
-    return found
+        every += _simulated(campaign, cell)
+    return every
 
 
 def _simulated(campaign: Campaign, cell: Cell) -> list[Counts]:
@@ -69,10 +69,10 @@ def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> Counts |
     source = last.observed["source"]
     parts = last.observed.get("fragmentation") or {}
     shares = last.observed.get("shares") or {}
-    found: dict[str, Any] = _READERS.get(source, from_valgrind)(counts, divisor)
-    found |= {name: dict(given) for name in ("caches", "tlb", "peak") if (given := last.observed.get(name))}
+    fields: dict[str, Any] = _READERS.get(source, from_valgrind)(counts, divisor)
+    fields |= {name: dict(given) for name in ("caches", "tlb", "peak") if (given := last.observed.get(name))}
     return Counts(
-        source, per, **found,
+        source, per, **fields,
         padding=parts.get("padding"), external=parts["scattered"] + parts["held"] if "held" in parts else None,
         counted_share=min(shares.values(), default=None), records_mapping=records_mapping(last.begin) or None,
     )  # fmt: skip
@@ -80,12 +80,12 @@ def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> Counts |
 
 def from_perf(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
     """Hardware counts as the result has them; a difference below 0 is noise around 0."""
-    found = {name: max(0.0, counts[name]) / divisor for name in _PER_OPERATION if name in counts}
+    figures = {name: max(0.0, counts[name]) / divisor for name in _PER_OPERATION if name in counts}
     for level in ("l1d", "llc"):
         loads = counts.get(f"{level}_loads", 0.0)
         if loads > 0 and f"{level}_misses" in counts:
-            found[f"{level}_miss_ratio"] = max(0.0, counts[f"{level}_misses"]) / loads
-    return found
+            figures[f"{level}_miss_ratio"] = max(0.0, counts[f"{level}_misses"]) / loads
+    return figures
 
 
 def from_valgrind(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
@@ -93,15 +93,15 @@ def from_valgrind(counts: Mapping[str, float], divisor: float) -> dict[str, floa
 
     Of accesses that always hit, the last bits of two runs may differ either way: below 0 is 0
     """
-    found = {"instructions": counts["Ir"] / divisor}
+    figures = {"instructions": counts["Ir"] / divisor}
     accesses = counts.get("Dr", 0.0) + counts.get("Dw", 0.0)
     if accesses > 0:
         for level, names in (("l1d", ("D1mr", "D1mw")), ("llc", ("DLmr", "DLmw"))):
             misses = max(0.0, sum(counts.get(name, 0.0) for name in names))
-            found[f"{level}_misses"] = misses / divisor
-            found[f"{level}_miss_ratio"] = misses / accesses
-        found["accesses"] = accesses / divisor
-    return found
+            figures[f"{level}_misses"] = misses / divisor
+            figures[f"{level}_miss_ratio"] = misses / accesses
+        figures["accesses"] = accesses / divisor
+    return figures
 
 
 def from_lackey(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
@@ -126,27 +126,27 @@ _READERS = {"perf_event": from_perf, "lackey": from_lackey, "profile": from_prof
 def of_result(campaign: Campaign) -> list[CounterSource]:
     """The sources of counts: as the machine was asked when the campaign began, and what was really used."""
     asked: Iterable[Mapping[str, Any]] = campaign.manifest.get("counter_sources", ())
-    found = {str(source["source"]): CounterSource(**source) for source in asked}
+    by_name = {str(source["source"]): CounterSource(**source) for source in asked}
     for purpose in COUNTING:
         for runs in campaign.special.get(purpose, {}).values():
             for run in runs:
                 if run.state == "ok" and run.observed:
                     name = str(run.observed["source"])
-                    found.setdefault(name, CounterSource(name, True, "used in this campaign"))
-    return list(found.values())
+                    by_name.setdefault(name, CounterSource(name, True, "used in this campaign"))
+    return list(by_name.values())
 
 
 def warnings(campaign: Campaign, cell: Cell) -> list[str]:
     """What the reader of a cell's counts should know."""
-    found = []
+    texts = []
     for purpose in COUNTING:
         runs = campaign.special.get(purpose, {}).get(cell.key, [])
         bad = next((run for run in runs if run.state != "ok"), None)
         if bad is not None:
-            found.append(
+            texts.append(
                 f"its {purpose} run failed ({bad.detail}); its counts are not known; see failures in result.json"
             )
-    return found
+    return texts
 
 
 def of_campaign(campaign: Campaign) -> list[str]:

@@ -35,8 +35,8 @@ class Family:
 
 def families(campaign: Campaign) -> list[Family]:
     """Every family of groups with the role "main" that has its baseline and at least one rival."""
-    found = [_family(campaign, cells) for cells in headlines.families(campaign)]
-    return [family for family in found if family is not None]
+    candidates = [_family(campaign, cells) for cells in headlines.families(campaign)]
+    return [family for family in candidates if family is not None]
 
 
 def _family(campaign: Campaign, cells: list[Cell]) -> Family | None:
@@ -52,14 +52,18 @@ def _family(campaign: Campaign, cells: list[Cell]) -> Family | None:
     return Family(cells[0], campaign.stratum(cells[0]), tuple(blocks.tolist()), columns)
 
 
-def geomeans(campaign: Campaign, found: list[Family]) -> list[Geomean]:
+def geomeans(campaign: Campaign, all_families: list[Family]) -> list[Geomean]:
     """Per allocator: how many times it is as good as the baseline, in the geometric mean of its families.
 
     Of blocks that all of them have: block b of each was run in the same turn of the plan.
     Families of another baseline and those with more threads than the machine has are left out; one alone has no mean.
     """
     study = campaign.study
-    fit = [f for f in found if campaign.baseline(f.cell) == study.baseline and f.cell.threads <= campaign.cores(f.cell)]
+    fit = [
+        f
+        for f in all_families
+        if campaign.baseline(f.cell) == study.baseline and f.cell.threads <= campaign.cores(f.cell)
+    ]
     # A machine is never averaged with another one.
     machines = list(dict.fromkeys(family.cell.machine for family in fit))
     lines: list[Geomean] = []
@@ -85,13 +89,13 @@ def geomeans(campaign: Campaign, found: list[Family]) -> list[Geomean]:
     ]  # fmt: skip
 
 
-def best(campaign: Campaign, found: list[Family]) -> list[Best]:
+def best(campaign: Campaign, all_families: list[Family]) -> list[Best]:
     """Per family and allocator: in which share of the draws it is the best; equals share.
 
     Blocks are drawn again (cluster bootstrap), and the allocators stay paired in them.
     """
     lines = []
-    for family in found:
+    for family in all_families:
         cell = family.cell
         logs_of = {
             name: intervals.batched(logs, bootstrap.BATCHES, bootstrap.MANY) for name, logs in family.logs.items()

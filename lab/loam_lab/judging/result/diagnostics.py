@@ -62,7 +62,7 @@ def timeline(campaign: Campaign, index: dict[tuple[str, int], int]) -> list[Time
     index: place in the result's cells by cell key and copy
     """
     cells = {cell.key: cell for cell in campaign.cells}
-    every = (*(run for found in campaign.timed.values() for run in found), *campaign.superseded)
+    every = (*(run for of_cell in campaign.timed.values() for run in of_cell), *campaign.superseded)
     runs = [run for run in every if (run.cell, run.copy) in index]
     times = _times(runs)
     timed = all(time is not None for time in times)

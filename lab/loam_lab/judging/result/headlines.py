@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 def families(campaign: Campaign) -> list[list[Cell]]:
     """The cells of groups with the role "main", those together that differ in the allocator only."""
-    found: dict[str, list[Cell]] = {}
+    by_rest: dict[str, list[Cell]] = {}
     for cell in campaign.cells:
         if campaign.group(cell).role == "main":
-            found.setdefault(repr(replace(cell, allocator="")), []).append(cell)
-    return list(found.values())
+            by_rest.setdefault(repr(replace(cell, allocator="")), []).append(cell)
+    return list(by_rest.values())
 
 
 def headlines(campaign: Campaign) -> list[Headline]:
     """For each family the best, the worst, and whether that is shown."""
-    picks = [found for cells in families(campaign) if (found := _pick(campaign, cells)) is not None]
-    adjusted = multiplicity.holm([found.p for _, found in picks])
-    return [_line(campaign, cells, found, p, len(picks)) for (cells, found), p in zip(picks, adjusted, strict=True)]
+    picks = [pick for cells in families(campaign) if (pick := _pick(campaign, cells)) is not None]
+    adjusted = multiplicity.holm([pick.p for _, pick in picks])
+    return [_line(campaign, cells, pick, p, len(picks)) for (cells, pick), p in zip(picks, adjusted, strict=True)]
 
 
 def _pick(campaign: Campaign, cells: list[Cell]) -> tuple[list[Cell], extremes.Pick] | None:
@@ -47,8 +47,8 @@ def _pick(campaign: Campaign, cells: list[Cell]) -> tuple[list[Cell], extremes.P
     return known, extremes.pick(sign * np.log(values))
 
 
-def _line(campaign: Campaign, cells: list[Cell], found: extremes.Pick, p: float, count: int) -> Headline:
-    cell, worst, ratio = cells[found.best], cells[found.worst], found.ratio
+def _line(campaign: Campaign, cells: list[Cell], pick: extremes.Pick, p: float, count: int) -> Headline:
+    cell, worst, ratio = cells[pick.best], cells[pick.worst], pick.ratio
     verdict = verdicts.decide(ratio, "higher", margin=campaign.study.margin, adjusted=p)
     return Headline(
         group=cell.group,
@@ -61,7 +61,7 @@ def _line(campaign: Campaign, cells: list[Cell], found: extremes.Pick, p: float,
         best=cell.allocator,
         worst=worst.allocator,
         ratio=result.Interval(*ratio.ends),
-        p=found.p,
+        p=pick.p,
         p_holm=p,
         comparisons=count,
         verdict=verdict,

@@ -49,9 +49,9 @@ def waiting(campaign: Campaign) -> Waiting | None:
     return Waiting(blocks, disturbed, len(own), decides)
 
 
-def crowded(found: Waiting | None) -> bool:
+def crowded(waits: Waiting | None) -> bool:
     """Whether what was measured waited for itself so often that it is worth a word."""
-    return found is not None and found.own > 0 and found.own >= DISTURBED_SHARE * found.blocks
+    return waits is not None and waits.own > 0 and waits.own >= DISTURBED_SHARE * waits.blocks
 
 
 def _fixed_time(campaign: Campaign) -> bool:
@@ -61,8 +61,8 @@ def _fixed_time(campaign: Campaign) -> bool:
 
 def ratios(campaign: Campaign) -> dict[Cell, ProcessorRatio]:
     """By cell its ratio of processor time to the baseline's and the verdict on it, where processor time decides."""
-    found = waiting(campaign)
-    if found is None or found.decides != "processor_s":
+    waits = waiting(campaign)
+    if waits is None or waits.decides != "processor_s":
         return {}
     known: dict[Cell, Interval] = {}
     for cell in campaign.cells:

@@ -33,10 +33,10 @@ def text(
     if len(headlines) < 2:
         return ""
     causes = [cell for cell in cells if cell.copy == 0 and (cell.blame or {}).get("aborts")]
-    told = {cell.group for cell in causes}
+    groups = {cell.group for cell in causes}
     shown = [line for line in headlines if line.verdict == "better"]
     # Of groups whose aborts are told apart, if they show anything.
-    shown = [line for line in shown if line.group in told] or shown
+    shown = [line for line in shown if line.group in groups] or shown
     top = max(shown, key=lambda line: line.ratio.estimate, default=None)
     speed = f"in none of {len(headlines)} cases was a difference in speed shown"
     places = []
@@ -74,21 +74,21 @@ def _causes(cells: Sequence[Cell]) -> tuple[str, str]:
     good = [name for name, counts in first.items() if _share(counts) <= MENDED * most]
     if good:
         verb = "leaves" if len(good) == 1 else "leave"
-        told = f"{words.listing(good)} {verb} {_most(max(_share(first[name]) for name in good))}"
-        mended.append(f"{told} without them" if mended else told)
+        remedy = f"{words.listing(good)} {verb} {_most(max(_share(first[name]) for name in good))}"
+        mended.append(f"{remedy} without them" if mended else remedy)
     text = f", and up to {verdicts.percent(most)} of the aborts come only from where blocks lie"
     return text + (f"; {', '.join(mended)}" if mended else ""), worst
 
 
 def _shares(cells: Iterable[Cell]) -> Shares:
     """By allocator its aborts by placement, and all of its aborts."""
-    found: Shares = {}
+    by_allocator: Shares = {}
     for cell in cells:
-        placed, total = found.get(cell.allocator, (0.0, 0.0))
+        placed, total = by_allocator.get(cell.allocator, (0.0, 0.0))
         blame = cell.blame or {}
         placed += sum(blame.get(cause, 0) for cause in words.PLACEMENT)
-        found[cell.allocator] = placed, total + blame["aborts"]
-    return {name: counts for name, counts in found.items() if counts[1] >= ABORTS_MIN}
+        by_allocator[cell.allocator] = placed, total + blame["aborts"]
+    return {name: counts for name, counts in by_allocator.items() if counts[1] >= ABORTS_MIN}
 
 
 def _share(counts: tuple[float, float]) -> float:

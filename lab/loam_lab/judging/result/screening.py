@@ -93,11 +93,11 @@ def screened(campaign: Campaign, ratios: Mapping[tuple[Cell, int], Interval | No
     families: dict[tuple[object, ...], list[Cell]] = {}
     for cell in changes:
         families.setdefault(_family(cell), []).append(cell)
-    found = []
+    cases = []
     for cells in families.values():
         levels = [_level(campaign, cell, changes[cell], ratios.get((cell, 0)), adjusted.get(cell)) for cell in cells]
-        found.append(_case(campaign, cells[0], levels, ratios, len(adjusted)))
-    return found
+        cases.append(_case(campaign, cells[0], levels, ratios, len(adjusted)))
+    return cases
 
 
 def _family(cell: Cell) -> tuple[object, ...]:
@@ -164,20 +164,20 @@ def _together(levels: Sequence[_Level]) -> str:
 def _sentences(factors: Sequence[ScreenedFactor], baseline: str, metric: str, margin: float) -> list[str]:
     """The outcome in words: what decides, what else matters, what does not, what is open."""
     mattering = [one for one in factors if one.verdict == "matters"]
-    found = []
+    sentences = []
     if mattering:
         first, level = mattering[0], mattering[0].levels[0]
-        found.append(
+        sentences.append(
             f"{first.factor} decides most: {first.factor}={level.value} has {level.estimate:.3g} times the {metric} "
             f"of {baseline} [{level.low:.3g}, {level.high:.3g}]."
         )
     else:
-        found.append(f"No factor was shown to change {metric} of {baseline}.")
+        sentences.append(f"No factor was shown to change {metric} of {baseline}.")
     rest = [one.factor for one in mattering[1:]]
     if rest:
-        found.append(f"Also shown to matter: {words.listing(rest)}.")
+        sentences.append(f"Also shown to matter: {words.listing(rest)}.")
     for verdict, lead in (("equivalent", f"No difference above {100 * margin:g} %"), ("undecided", "Not decided")):
         named = [one.factor for one in factors if one.verdict == verdict]
         if named:
-            found.append(f"{lead}: {words.listing(named)}.")
-    return found
+            sentences.append(f"{lead}: {words.listing(named)}.")
+    return sentences

@@ -43,13 +43,13 @@ def write(folder: Path, *, elapsed_s: float, commands: list[str] | None = None, 
     notes: warnings that the journal does not tell
     raises: LoamError if the folder holds no campaign or cannot be written
     """
-    found = summarise(folder, elapsed_s=elapsed_s, commands=commands)
-    found = replace(found, warnings=[*notes, *found.warnings])
-    journal.write_whole(folder / RESULT, text(found))
-    return found
+    summary = summarise(folder, elapsed_s=elapsed_s, commands=commands)
+    summary = replace(summary, warnings=[*notes, *summary.warnings])
+    journal.write_whole(folder / RESULT, text(summary))
+    return summary
 
 
-def text(found: Result) -> str:
+def text(summary: Result) -> str:
     """The result as JSON text, one line per key, and one per item of a list: to be compared and searched by lines."""
 
     def line(value: object) -> str:
@@ -60,7 +60,7 @@ def text(found: Result) -> str:
             return line(value)
         return "[\n  " + ",\n  ".join(map(line, value)) + "\n ]"
 
-    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in found.as_json().items()) + "\n}\n"
+    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in summary.as_json().items()) + "\n}\n"
 
 
 def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | None = None) -> Result:
@@ -75,15 +75,15 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         for (cell, copy), ratio in ratios.items()
     ]
     disturbed = diagnostics.disturbed(campaign)
-    found_headlines, families = headlines.headlines(campaign), derived.families(campaign)
-    found_contrasts = contrasts.contrasts(campaign)
+    headline_rows, families = headlines.headlines(campaign), derived.families(campaign)
+    contrast_rows = contrasts.contrasts(campaign)
     factors = screening.screened(campaign, {key: None if one is None else one.interval for key, one in ratios.items()})
     units: dict[str, dict[str, str]] = {}
     for cell in {(cell.workload, cell.sync): cell for cell in campaign.cells}.values():
         units.setdefault(cell.workload, {}).update(campaign.units(cell))
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
     sources = counters.of_result(campaign)
-    found = Result(
+    summary = Result(
         schema=SCHEMA,
         study=study.name,
         title=study.title,
@@ -122,16 +122,16 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         allocators=[_allocator(campaign, allocator) for allocator in manifest["allocators"]],
         counter_sources=sources,
         cells=cells,
-        contrasts=found_contrasts,
-        headlines=found_headlines,
-        remember=remember.text(found_headlines, cells, units),
+        contrasts=contrast_rows,
+        headlines=headline_rows,
+        remember=remember.text(headline_rows, cells, units),
         factors=factors or None,
         multiplicity={
-            "headlines": Family("Holm", len(found_headlines)),
+            "headlines": Family("Holm", len(headline_rows)),
             "cells": Family(
                 "Benjamini-Hochberg", sum(one is not None and one.q is not None for one in ratios.values())
             ),
-            "contrasts": Family("Benjamini-Hochberg", len(found_contrasts)),
+            "contrasts": Family("Benjamini-Hochberg", len(contrast_rows)),
         },
         disturbed=disturbed,
         waiting=processor.waiting(campaign),
@@ -148,20 +148,20 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         failures=_failures(campaign),
     )
     # From the cells as they stand in the result, so that `compare` says the same of two results.
-    identical = pooling.of_result(found, study.identical)
+    identical = pooling.of_result(summary, study.identical)
     return replace(
-        found, across_machines=across.of_result(found, study.margin), identical=identical,
-        warnings=[*found.warnings, *pooling.warnings(identical)],
+        summary, across_machines=across.of_result(summary, study.margin), identical=identical,
+        warnings=[*summary.warnings, *pooling.warnings(identical)],
     )  # fmt: skip
 
 
 def _abort_causes(campaign: Campaign) -> list[result.Cause]:
     """Every cause of aborts that an executable describes, once, in the order of the first that does."""
-    found: dict[str, result.Cause] = {}
+    by_name: dict[str, result.Cause] = {}
     for description in campaign.descriptions.values():
         for cause in description.sync.tm.abort_causes if description.sync.tm else ():
-            found.setdefault(cause.name, result.Cause(cause.name, cause.words, cause.meaning))
-    return list(found.values())
+            by_name.setdefault(cause.name, result.Cause(cause.name, cause.words, cause.meaning))
+    return list(by_name.values())
 
 
 @dataclass(frozen=True)
@@ -178,18 +178,16 @@ class Ratio:
 
 def _ratios(campaign: Campaign) -> dict[tuple[Cell, int], Ratio | None]:
     """Every cell and sentinel of the result in its order, with its ratio to the baseline where it has one."""
-    found: dict[tuple[Cell, int], intervals.Interval | None] = {}
+    ratios: dict[tuple[Cell, int], intervals.Interval | None] = {}
     for cell in campaign.cells:
         for copy in (0, 1) if (cell.key, 1) in campaign.timed else (0,):
             good = state_of(campaign.runs(cell, copy)) == "ok"
-            found[cell, copy] = contrasts.to_baseline(campaign, cell, copy) if good else None
+            ratios[cell, copy] = contrasts.to_baseline(campaign, cell, copy) if good else None
     # The sentinel is the measure of noise and claims nothing.
-    family = {
-        key: found_p for key, ratio in found.items() if key[1] == 0 and ratio and (found_p := ratio.p) is not None
-    }
+    family = {key: p for key, ratio in ratios.items() if key[1] == 0 and ratio and (p := ratio.p) is not None}
     adjusted = dict(zip(family, multiplicity.benjamini_hochberg(list(family.values())), strict=True))
     return {
-        key: None if ratio is None else Ratio(ratio, adjusted.get(key), len(family)) for key, ratio in found.items()
+        key: None if ratio is None else Ratio(ratio, adjusted.get(key), len(family)) for key, ratio in ratios.items()
     }
 
 
@@ -311,7 +309,7 @@ def _blame(campaign: Campaign, cell: Cell) -> dict[str, float] | None:
 def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> result.Allocator:
     """The allocator with what the probes of all its runs said."""
     keys = {cell.key for cell in campaign.cells if cell.allocator == allocator["name"]}
-    runs = [run for (key, _), found in campaign.timed.items() if key in keys for run in found]
+    runs = [run for (key, _), attempts in campaign.timed.items() if key in keys for run in attempts]
     runs += [run for cell in campaign.cells if cell.key in keys for run in campaign.others(cell, surrounded=False)]
     statuses = {str(run.proof.get("status")) for run in runs if run.state in ("ok", "unproven")}
     worst = next((status for status in ("wrong", "unproven", "proven") if status in statuses), "not measured")
@@ -324,7 +322,7 @@ def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> result.Allocato
 
 def _failures(campaign: Campaign) -> list[result.Failure]:
     """Every kind of failure of every cell, with how often it happened and what the first one said."""
-    found: dict[tuple[str, str], result.Failure] = {}
+    by_kind: dict[tuple[str, str], result.Failure] = {}
     for cell in campaign.cells:
         runs = [run for copy in (0, 1) for run in campaign.runs(cell, copy)] + campaign.others(cell)
         for run in runs:
@@ -333,8 +331,8 @@ def _failures(campaign: Campaign) -> list[result.Failure]:
             state = {"killed": "signal", "failed": "exit"}.get(run.state, run.state)
             if run.failure == "verification":
                 state = run.failure
-            known = found.get((cell.key, state))
+            known = by_kind.get((cell.key, state))
             if known is None:
                 known = result.Failure(result.FailedCell(**cell.as_json()), state, run.detail, 0)
-            found[cell.key, state] = replace(known, count=known.count + 1)
-    return list(found.values())
+            by_kind[cell.key, state] = replace(known, count=known.count + 1)
+    return list(by_kind.values())

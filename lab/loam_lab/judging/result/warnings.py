@@ -22,18 +22,18 @@ UNKNOWN_MAX = 0.01
 
 def of_cell(campaign: Campaign, cell: Cell, copy: int, advice: str) -> list[str]:
     """Warnings about one cell. advice: what its verdict says to do, "" for nothing"""
-    found = [advice] if advice else []
+    warnings = [advice] if advice else []
     runs = campaign.runs(cell, copy)
     bad = [run for run in runs if run.state != "ok"]
     if bad:
         what = f"{len(bad)} of {len(runs)} runs failed ({bad[0].detail})"
-        found.append(f"{what}; the cell is not compared; see failures in result.json")
+        warnings.append(f"{what}; the cell is not compared; see failures in result.json")
     if not runs:
         why = "its allocator could not be proven" if unproven_elsewhere(campaign, cell) else "the campaign ended before"
-        found.append(f"never run: {why}; there are no values; see failures, or continue with --resume")
+        warnings.append(f"never run: {why}; there are no values; see failures, or continue with --resume")
     starved = starvation(campaign, cell, copy)
     if starved is not None and starved > STARVED_MAX:
-        found.append(
+        warnings.append(
             f"its threads were off the CPU for {verdicts.percent(starved)} of the timed part; "
             "other work or the hypervisor took it; stop other programs and repeat"
         )
@@ -41,23 +41,23 @@ def of_cell(campaign: Campaign, cell: Cell, copy: int, advice: str) -> list[str]
     begins = {id(run.begin): run.begin for run in runs if run.state == "ok"}  # most runs share one
     got = set(map(records_mapping, begins.values()))
     if asked == "shadow" and got - {"", "shadow-full"}:
-        found.append(
+        warnings.append(
             f"shadow records fell back to {', '.join(sorted(got - {'shadow-full'}))}; "
             "addresses outside share records as in the table; raise the limit on address space (ulimit -v)"
         )
     if copy == 0:
-        found += _of_blame(campaign, cell)
-        found += counters.warnings(campaign, cell)
-        found += memory.warnings(campaign.special.get("memory", {}).get(cell.key, []))
+        warnings += _of_blame(campaign, cell)
+        warnings += counters.warnings(campaign, cell)
+        warnings += memory.warnings(campaign.special.get("memory", {}).get(cell.key, []))
     if campaign.manifest["kind"] == "bench":
         values = campaign.values(cell, copy, campaign.primary(cell))
         if warmup.cold([values[block] for block in sorted(values)]):
-            found.append(
+            warnings.append(
                 "its first run was slower than the others beyond noise; it still counts; "
                 "caches may have been cold: repeat, or use more blocks"
             )
-    texts = dict.fromkeys(text for told in dict.fromkeys(run.warnings for run in runs) for text in told)
-    return found + list(texts)
+    texts = dict.fromkeys(text for of_run in dict.fromkeys(run.warnings for run in runs) for text in of_run)
+    return warnings + list(texts)
 
 
 def _of_blame(campaign: Campaign, cell: Cell) -> list[str]:
@@ -98,7 +98,7 @@ def unproven_elsewhere(campaign: Campaign, cell: Cell) -> bool:
 
 def of_campaign(campaign: Campaign, disturbed: Disturbed) -> list[str]:
     """Warnings about the whole result. disturbed: as diagnostics.disturbed() has it"""
-    found = list(campaign.manifest["plan"]["notes"])
+    warnings = list(campaign.manifest["plan"]["notes"])
     done = sum(len(runs) for runs in campaign.timed.values()) + sum(
         len(campaign.others(cell)) for cell in campaign.cells
     )
@@ -106,13 +106,13 @@ def of_campaign(campaign: Campaign, disturbed: Disturbed) -> list[str]:
     # bench and studies with a target width stop when their intervals are narrow enough, before the last planned block.
     if done < planned and campaign.manifest["kind"] != "bench" and campaign.study.target_width is None:
         what = f"{done} of {planned} planned runs are in the journal"
-        found.append(
+        warnings.append(
             f"{what}; the rest was not run, after failures or for lack of time; see failures, or continue with --resume"
         )
-    found += memory.of_campaign(run for runs in campaign.special.get("memory", {}).values() for run in runs)
-    found += counters.of_campaign(campaign)
-    found += _disturbed(disturbed)
-    found += _sentinels(campaign)
+    warnings += memory.of_campaign(run for runs in campaign.special.get("memory", {}).values() for run in runs)
+    warnings += counters.of_campaign(campaign)
+    warnings += _disturbed(disturbed)
+    warnings += _sentinels(campaign)
     starved = [
         share
         for cell in campaign.cells
@@ -121,7 +121,7 @@ def of_campaign(campaign: Campaign, disturbed: Disturbed) -> list[str]:
         and share > STARVED_MAX
     ]
     if starved:
-        found.append(
+        warnings.append(
             f"in {len(starved)} of {len(campaign.cells)} cells threads were off the CPU for up to "
             f"{verdicts.percent(max(starved))} of the timed part; their throughput is too low and noisy; "
             "stop other programs (loam doctor) and repeat"
@@ -130,11 +130,11 @@ def of_campaign(campaign: Campaign, disturbed: Disturbed) -> list[str]:
         machine.get("aslr") == 0 and not machine.get("deterministic")
         for machine in campaign.manifest["machines"].values()
     ):
-        found.append(
+        warnings.append(
             "address space layout is not randomised; all runs share one memory layout, and its luck becomes a result; "
             "set kernel.randomize_va_space to 2"
         )
-    return found
+    return warnings
 
 
 def _disturbed(counts: Disturbed) -> list[str]:
@@ -166,22 +166,22 @@ def _sentinels(campaign: Campaign) -> list[str]:
         return []
     margin = campaign.study.margin
     adjusted = multiplicity.holm([ratio.p if ratio.p is not None else 1.0 for _, ratio in ratios])
-    found = []
+    warnings = []
     for (cell, ratio), p in zip(ratios, adjusted, strict=True):
         if p < 0.05 and not 1 - margin < ratio.estimate < 1 + margin:
-            found.append(
+            warnings.append(
                 f"two copies of {cell.words()} differ by {verdicts.percent(abs(ratio.estimate - 1))}; differences of that size "
                 "are noise here; stop other programs (loam doctor) and repeat"
             )
     reach = max((verdicts.reach(ratio) for _, ratio in ratios), default=0.0)
     if math.isinf(reach):
-        found.append(
+        warnings.append(
             "the A/A sentinel has too few blocks for an interval; the noise of this machine is unknown; "
             "use --blocks 10 or more"
         )
     elif reach > margin:
-        found.append(
+        warnings.append(
             f"two copies of the baseline agree only within {verdicts.percent(reach)}; smaller differences mean nothing here; "
             "run longer, or on a quieter machine (loam doctor)"
         )
-    return found
+    return warnings

@@ -32,10 +32,10 @@ def judge(runs: Iterable[Judged], cells: Mapping[str, Cell], baselines: Mapping[
             if run.cell not in works:
                 works[run.cell] = _work(cells[run.cell])
             of_work.setdefault(works[run.cell], []).append(run)
-    for found in of_work.values():
-        own = [run for run in found if cells[run.cell].allocator == baselines[cells[run.cell].group]]
-        rule = (own or found)[0]
-        for run in found:
+    for same_work in of_work.values():
+        own = [run for run in same_work if cells[run.cell].allocator == baselines[cells[run.cell].group]]
+        rule = (own or same_work)[0]
+        for run in same_work:
             if run.result != rule.result:
                 run.state, run.failure = "failed", "verification"
                 run.detail = (

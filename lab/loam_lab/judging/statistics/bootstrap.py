@@ -87,14 +87,14 @@ def centres(differences: ArrayLike, counts: Counts) -> Array:
                 np.multiply(c[a], c[b], out=work[row])
                 np.add(before, work[row], out=reached[row])
             before = reached[row]
-        for half, found in zip(halves, ranks, strict=True):
+        for half, rank in zip(halves, ranks, strict=True):
             if int(before.max()) < half:
-                np.add(found, chunk.size, out=found)
+                np.add(rank, chunk.size, out=rank)
             else:
                 # The sign bit, drawn out over the word, is -1 where the half is not reached yet.
                 np.subtract(reached[: chunk.size], half, out=work[: chunk.size])
                 np.right_shift(work[: chunk.size], sign, out=work[: chunk.size])
-                np.subtract(found, work[: chunk.size].sum(axis=0, dtype=small), out=found)
+                np.subtract(rank, work[: chunk.size].sum(axis=0, dtype=small), out=rank)
         if int(before.min()) >= halves[-1]:
             break
     ordered = walsh[order]

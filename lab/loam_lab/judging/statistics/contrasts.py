@@ -62,7 +62,7 @@ def contrasts(campaign: Campaign) -> list[Contrast]:
 
     A group with role "sequential" adds its allocators' ratios: what placement does without any transaction.
     """
-    found: list[Contrast] = []
+    lines: list[Contrast] = []
     for cell in campaign.cells:
         group = campaign.group(cell)
         own = {parameter.name for parameter in campaign.workload(cell).parameters}
@@ -82,13 +82,13 @@ def contrasts(campaign: Campaign) -> list[Contrast]:
             ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
             if ratio is not None:
                 what = f"{_word(name, level)} against {_word(name, first)}"
-                found.append(_contrast(campaign, cell, what, name, ratio, level))
+                lines.append(_contrast(campaign, cell, what, name, ratio, level))
         if group.role == "sequential":
             ratio = to_baseline(campaign, cell)
             if ratio is not None:
                 what = f"{cell.allocator} against {campaign.baseline(cell)}, without synchronisation"
-                found.append(_contrast(campaign, cell, what, "sequential", ratio))
-    return _adjusted(campaign, found)
+                lines.append(_contrast(campaign, cell, what, "sequential", ratio))
+    return _adjusted(campaign, lines)
 
 
 def _word(name: str, level: Any) -> str:
@@ -108,12 +108,12 @@ def _contrast(
     )  # fmt: skip
 
 
-def _adjusted(campaign: Campaign, found: list[Contrast]) -> list[Contrast]:
+def _adjusted(campaign: Campaign, lines: list[Contrast]) -> list[Contrast]:
     """The contrasts with their verdicts, which take into account how many there are."""
     study = campaign.study
-    adjusted = multiplicity.benjamini_hochberg([1.0 if line.p is None else line.p for line in found])
+    adjusted = multiplicity.benjamini_hochberg([1.0 if line.p is None else line.p for line in lines])
     judged = []
-    for line, q in zip(found, adjusted, strict=True):
+    for line, q in zip(lines, adjusted, strict=True):
         ratio = Interval(line.estimate, line.low, line.high, line.n, line.p)
         verdict = verdicts.decide(ratio, line.better, margin=study.margin, adjusted=q)
         judged.append(replace(line, q=q, verdict=verdict, rough=verdicts.rough(ratio, study.width_max)))

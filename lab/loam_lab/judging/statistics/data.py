@@ -129,8 +129,8 @@ class Campaign:
 
     def machine(self, cell: Cell) -> Mapping[str, Any]:
         """The machine that a cell was measured on, as the manifest has it."""
-        found: Mapping[str, Any] = self.manifest["machines"][cell.machine]
-        return found
+        facts: Mapping[str, Any] = self.manifest["machines"][cell.machine]
+        return facts
 
     def cores(self, cell: Cell) -> int:
         """Hardware threads of a cell's machine, without those that its synchronisation keeps for itself."""
@@ -166,8 +166,8 @@ class Campaign:
                     known = names & {name for name, _ in other.parameters}
                     index.setdefault(_common(other, known), other)
             self._counterparts[place] = known, index
-        common, found = self._counterparts[place]
-        return found.get(_common(cell, common))
+        common, cells = self._counterparts[place]
+        return cells.get(_common(cell, common))
 
     def stratum(self, cell: Cell) -> tuple[object, ...]:
         """What names the blocks that a cell's runs belong to: cells with equal strata share their blocks."""
@@ -180,10 +180,10 @@ class Campaign:
 
     @functools.cached_property
     def _by_group(self) -> dict[str, list[Cell]]:
-        found: dict[str, list[Cell]] = {}
+        by_group: dict[str, list[Cell]] = {}
         for cell in self.cells:
-            found.setdefault(cell.group, []).append(cell)
-        return found
+            by_group.setdefault(cell.group, []).append(cell)
+        return by_group
 
     @functools.cached_property
     def _by_content(self) -> dict[tuple[object, ...], Cell]:
@@ -191,9 +191,9 @@ class Campaign:
 
     def workload(self, cell: Cell) -> Workload:
         """The description of a cell's workload."""
-        found = self.descriptions[cell.sync].workload(cell.workload)
-        assert found is not None, f"the manifest describes no workload {cell.workload}"
-        return found
+        described = self.descriptions[cell.sync].workload(cell.workload)
+        assert described is not None, f"the manifest describes no workload {cell.workload}"
+        return described
 
     def units(self, cell: Cell) -> dict[str, str]:
         """How the parameters of a cell are worded: units by name, labels by "name=choice" or "name=*"."""
@@ -250,9 +250,9 @@ class Campaign:
         if good.columns is not None:
             return [good.columns[name] for name in wanted] if all(name in good.columns for name in wanted) else None
         sums = [run.sums for run in good.runs]
-        if not sums or any(name not in found for found in sums for name in wanted):
+        if not sums or any(name not in totals for totals in sums for name in wanted):
             return None
-        return [np.array([found[name] for found in sums]) for name in wanted]
+        return [np.array([totals[name] for totals in sums]) for name in wanted]
 
     def waited(self, cell: Cell, copy: int) -> float | None:
         """Median share of the timed part in which its threads were not on a CPU; None where no good run tells.
@@ -270,8 +270,8 @@ class Campaign:
             elapsed_s, busy_s = columns["elapsed_s"], columns["thread_cpu_s"]
             by_slices = np.array([run.rated_by_slices for run in self._good(cell, copy).runs])
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.where(by_slices, 0.0, 1 - busy_s / (elapsed_s * cell.threads))
-            known = found[by_slices | (elapsed_s != 0)]
+                waited = np.where(by_slices, 0.0, 1 - busy_s / (elapsed_s * cell.threads))
+            known = waited[by_slices | (elapsed_s != 0)]
             return float(np.median(known)) if known.size else None
         shares = []
         for run in self._good(cell, copy).runs:
@@ -293,15 +293,15 @@ class Campaign:
         return self._last
 
     def _made(self, cell: Cell, copy: int, metric: Metric) -> tuple[NDArray[np.int64], Array]:
-        found = self._good(cell, copy)
-        if found.columns is None:
-            by_block = {run.block: value for run in found.runs if (value := run.value(metric)) is not None}
+        good = self._good(cell, copy)
+        if good.columns is None:
+            by_block = {run.block: value for run in good.runs if (value := run.value(metric)) is not None}
             return np.array(list(by_block), dtype=np.int64), np.array(list(by_block.values()), dtype=np.float64)
-        column = reading.column(metric, found.columns)
+        column = reading.column(metric, good.columns)
         if column is None:
-            return found.blocks[:0], np.empty(0)
+            return good.blocks[:0], np.empty(0)
         known = column == column  # what is not a number is not known
-        return found.blocks[known], column[known]
+        return good.blocks[known], column[known]
 
     def varied(self, cell: Cell) -> dict[str, int | str]:
         """The parameters of a cell of which its group has several levels."""

@@ -55,8 +55,8 @@ def pick(logs: ArrayLike) -> Pick:
     best = int(np.argmax(score))
     # Also where all are exactly alike two are compared: that there is no difference is an answer.
     worst = min((column for column in range(columns) if column != best), key=lambda column: float(score[column]))
-    found = intervals.hodges_lehmann(values[:, best] - values[:, worst])
-    ratio = intervals.exponential(replace(found, n=blocks))
+    difference = intervals.hodges_lehmann(values[:, best] - values[:, worst])
+    ratio = intervals.exponential(replace(difference, n=blocks))
     return Pick(best, worst, ratio, probability(values, best, worst))
 
 
@@ -96,5 +96,5 @@ def _ranks(values: Array) -> Array:
     """Ranks over all values, 1 for the smallest; equal ones share the mean of theirs."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts - 1) / 2
-    found: Array = middle[place].reshape(values.shape)
-    return found
+    ranks: Array = middle[place].reshape(values.shape)
+    return ranks

@@ -92,8 +92,8 @@ def _by_student(first: Array, second: Array) -> Array:
     seen, columns = _statistic(first, second), first.shape[1]
     freedoms = [_freedom(first[:, i], second[:, i]) for i in range(columns)]
     tails = [student.cumulative(-float(each), freedom) for each, freedom in zip(seen, freedoms, strict=True)]
-    found: Array = np.minimum(1.0, columns * 2 * np.array(tails))
-    return found
+    probabilities: Array = np.minimum(1.0, columns * 2 * np.array(tails))
+    return probabilities
 
 
 def _deals(rows: int, columns: int, shuffles: int) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
@@ -107,8 +107,8 @@ def _deals(rows: int, columns: int, shuffles: int) -> Iterator[np.ndarray[tuple[
 def _statistic(first: Array, second: Array) -> Array:
     """Yuen's statistic without its sign; (..., blocks, columns) twice, returns (..., columns)."""
     (mean, error), (other, other_error) = _trimmed(first), _trimmed(second)
-    found: Array = np.abs(other - mean) / np.maximum(np.sqrt(error + other_error), ERROR_MIN)
-    return found
+    statistic: Array = np.abs(other - mean) / np.maximum(np.sqrt(error + other_error), ERROR_MIN)
+    return statistic
 
 
 def _trimmed(values: Array) -> tuple[Array, Array]:

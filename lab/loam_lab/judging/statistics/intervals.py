@@ -109,10 +109,10 @@ def batched(values: Array, count: int = BATCHES, many: int = MANY) -> Array:
     size = -(-n // count)
     whole = n // size
     parts = values[: whole * size].reshape(whole, size, *values.shape[1:])
-    found: Array = np.median(parts, axis=1)
+    medians: Array = np.median(parts, axis=1)
     # What is left over belongs to the last batch.
-    found[-1] = np.median(values[(whole - 1) * size :], axis=0)
-    return found
+    medians[-1] = np.median(values[(whole - 1) * size :], axis=0)
+    return medians
 
 
 def walsh_averages(differences: ArrayLike) -> Array:

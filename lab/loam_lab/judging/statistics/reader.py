@@ -206,11 +206,11 @@ class Reader:
 
     def _identity(self, text: msgspec.Raw, place: tuple[str, int]) -> Mapping[str, Any]:
         key = ("identity", *place)
-        found: Mapping[str, Any] | None = self._shared.get(key)
-        if found is None:
+        shared: Mapping[str, Any] | None = self._shared.get(key)
+        if shared is None:
             identity = _whole(text) or {}
-            found = self._shared[key] = {name: identity.get(name) for name in _IDENTITY}
-        return found
+            shared = self._shared[key] = {name: identity.get(name) for name in _IDENTITY}
+        return shared
 
     def _disturbance(self, text: msgspec.Raw) -> Mapping[str, Any]:
         given = _QUIET.decode(text)
@@ -220,22 +220,22 @@ class Reader:
             met: Mapping[str, Any] = _whole(text)
             return met
         key = ("disturbance", given.share, given.slices, given.slices_kept, given.own_share)
-        found: Mapping[str, Any] | None = self._shared.get(key)
-        if found is None:
+        shared: Mapping[str, Any] | None = self._shared.get(key)
+        if shared is None:
             every = zip(("share", "slices", "slices_kept", "own_share"), key[1:], strict=True)
-            found = {name: value for name, value in every if value is not msgspec.UNSET}
+            shared = {name: value for name, value in every if value is not msgspec.UNSET}
             if len(self._shared) <= _QUIET_MAX:
-                self._shared[key] = found
-        return found
+                self._shared[key] = shared
+        return shared
 
     def _proof(self, text: msgspec.Raw) -> Mapping[str, Any]:
         given = _PROOFS.decode(text) or _Proof()
         reasons = given.reasons or []
         key = ("proof", given.status, *map(str, reasons))
-        found: Mapping[str, Any] | None = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = {"status": given.status, "reasons": reasons}
-        return found
+        shared: Mapping[str, Any] | None = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = {"status": given.status, "reasons": reasons}
+        return shared
 
     def _records(
         self, records: Iterable[msgspec.Raw], place: tuple[str, int], purpose: str
@@ -263,10 +263,10 @@ class Reader:
         """The first begin record of a cell with the same mapping: what begins say of single runs is not asked for."""
         tm = _BEGINS.decode(text).tm
         key = ("begin", *place, "" if tm is None else str(tm.records_mapping))
-        found: Mapping[str, Any] | None = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = _whole(text)
-        return found
+        shared: Mapping[str, Any] | None = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = _whole(text)
+        return shared
 
     def _other(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """A record of another kind; the bounds of histograms, equal in most runs, are kept once."""

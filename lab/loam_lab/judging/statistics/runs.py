@@ -84,8 +84,8 @@ class Run:
     def figure(self, name: str) -> float | None:
         """One of the lab's own figures by its name, None where it is not known."""
         place = _PLACES[name]
-        found = self.process[place]
-        return None if math.isnan(found) else whole(PROCESS_METRICS[place], found)
+        number = self.process[place]
+        return None if math.isnan(number) else whole(PROCESS_METRICS[place], number)
 
     @property
     def sums(self) -> dict[str, float]:
@@ -127,8 +127,8 @@ def columns(runs: Sequence[Run]) -> dict[str, Array] | None:
         return None
     own = _matrix([run.iterations[0].numbers for run in runs])
     process = _matrix([run.process for run in runs])
-    found = {name: own[:, place] for place, name in enumerate(names)}
-    return {**found, **{name: process[:, place] for name, place in _PLACES.items()}}
+    sums = {name: own[:, place] for place, name in enumerate(names)}
+    return {**sums, **{name: process[:, place] for name, place in _PLACES.items()}}
 
 
 def _matrix(rows: Sequence[array[float]]) -> Array:
@@ -150,5 +150,5 @@ def column(metric: Metric, known: Mapping[str, Array]) -> Array | None:
         own = known.get(metric.name)
         return own if own is None or below is None else np.where(below != 0, own, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.where(below != 0, above / below, np.nan)
-    return found
+        ratios: Array = np.where(below != 0, above / below, np.nan)
+    return ratios

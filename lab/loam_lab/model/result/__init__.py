@@ -111,9 +111,9 @@ def read(text: bytes | str, source: str) -> Result:
     raises: LoamError if the text is damaged, too
     """
     try:
-        found = msgspec.json.decode(text, type=Result)
-        check(source, found.schema)
-        return found
+        decoded = msgspec.json.decode(text, type=Result)
+        check(source, decoded.schema)
+        return decoded
     except (msgspec.MsgspecError, UnicodeError):
         # Rare, and worth a second look: what is wrong, or only strange, as half a character is.
         try:

@@ -17,10 +17,10 @@ _PLAIN = frozenset((float, int, bool, type(None)))
 
 def labelled(given: Result) -> Result:
     """The result with labels for names; one whose study gives none is the same."""
-    found = {one.name: one.label for one in given.allocators if one.label}
-    if not found:
+    names = {one.name: one.label for one in given.allocators if one.label}
+    if not names:
         return given
-    made: Result = _part(given, labels.worded(found))
+    made: Result = _part(given, labels.worded(names))
     both = [
         replace(new, label=old.name) if old.label else new
         for old, new in zip(given.allocators, made.allocators, strict=True)

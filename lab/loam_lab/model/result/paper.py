@@ -37,7 +37,7 @@ class Assumed(Part, frozen=True):
     value: str = ""
     tried: list[Tried] = []
 
-    def told(self) -> str:
+    def words(self) -> str:
         """What was assumed, and what becomes of the verdict over the values that were tried, in words."""
         tried = [f"with {other.value} it is {other.verdict}" for other in self.tried]
         return (

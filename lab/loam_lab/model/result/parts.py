@@ -23,12 +23,12 @@ class Part(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """The part as the dictionaries and lists of its JSON."""
-        found = {}
+        document = {}
         for field, key in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, field)
             if value is not None or field not in self._OPTIONAL:
-                found[key] = _json(value)
-        return found
+                document[key] = _json(value)
+        return document
 
     def numbers(self) -> dict[str, float]:
         """All numbers of the part itself, by name."""

@@ -48,13 +48,13 @@ def started(name: str, out: Path | None) -> Path:
         if not (out / MANIFEST).is_file():
             raise LoamError("--out", out, "no campaign was started in it", "leave out --resume to start one")
         return out
-    found = [folder for folder in paths.results_root().glob(f"{name}-*") if (folder / MANIFEST).is_file()]
-    if not found:
+    folders = [folder for folder in paths.results_root().glob(f"{name}-*") if (folder / MANIFEST).is_file()]
+    if not folders:
         raise LoamError(
             "--resume", None, f"no campaign of {name} was started in this folder", "leave out --resume to start one"
         )
     # The name holds the time; the manifest is written once, at the start.
-    return max(found, key=lambda folder: (folder / MANIFEST).stat().st_mtime_ns)
+    return max(folders, key=lambda folder: (folder / MANIFEST).stat().st_mtime_ns)
 
 
 def check_unused(folder: Path) -> None:

@@ -72,11 +72,11 @@ class Row:
 
 def rows(of: Sequence[Study], ledgers: Mapping[str, kept.Ledger]) -> list[Row]:
     """Every claim by its number. ledgers: by the study's name"""
-    found = []
+    unsorted = []
     for study in of:
         verdicts = kept.current(ledgers[study.name], study)
-        found += [Row(study, claim, verdicts.get(claim.id)) for claim in study.claims]
-    return sorted(found, key=lambda row: row.claim.id)
+        unsorted += [Row(study, claim, verdicts.get(claim.id)) for claim in study.claims]
+    return sorted(unsorted, key=lambda row: row.claim.id)
 
 
 def tally(of: Sequence[Row]) -> str:
@@ -111,11 +111,11 @@ def page(of: Sequence[Row]) -> str:
     ]
     for title, own in papers.items():
         heads = " | ".join(COLUMNS)
-        said = tally(own)
+        counts = tally(own)
         lines += [
             f"## {title}",
             "",
-            f"{said[:1].upper()}{said[1:]}.",
+            f"{counts[:1].upper()}{counts[1:]}.",
             "",
             f"| {heads} |",
             "|" + " --- |" * len(COLUMNS),
@@ -132,20 +132,20 @@ def page(of: Sequence[Row]) -> str:
 
 
 def _cells(row: Row) -> Iterator[str]:
-    claim, found = row.claim, row.kept
+    claim, verdict = row.claim, row.kept
     follows = f" *Follows from {words.listing(claim.follows_from)}, and is not counted.*" if claim.follows_from else ""
     yield claim.id
     yield escape(claim.sentence) + follows
-    yield row.verdict + (" by preset" if found and found.by_preset else "")
-    if found is None:
+    yield row.verdict + (" by preset" if verdict and verdict.by_preset else "")
+    if verdict is None:
         yield from ("", "", "", "", "")
     else:
-        machines = [f"host: {found.cpu}" if name == HOST and found.cpu else name for name in found.machines]
-        yield escape(", ".join(map(row.worded, found.allocators)))
+        machines = [f"host: {verdict.cpu}" if name == HOST and verdict.cpu else name for name in verdict.machines]
+        yield escape(", ".join(map(row.worded, verdict.allocators)))
         yield escape("; ".join(machines))
-        yield escape("; ".join(found.inputs))
-        yield found.made[:10]
-        yield found.revision[:12]
+        yield escape("; ".join(verdict.inputs))
+        yield verdict.made[:10]
+        yield verdict.revision[:12]
     yield f"`studies/{row.study.name}.toml`"
 
 
@@ -157,10 +157,10 @@ def counted(readme: str, of: Sequence[Row]) -> str:
     of = [row for row in of if row.paper]
     papers = len({row.paper for row in of})
     line = f"{COUNTED} ({papers} paper{'' if papers == 1 else 's'}): {tally(of)}: [docs/claims.md](docs/claims.md)."
-    found, changed = re.subn(rf"^{re.escape(COUNTED)}.*$", lambda _: line, readme, count=1, flags=re.MULTILINE)
+    text, changed = re.subn(rf"^{re.escape(COUNTED)}.*$", lambda _: line, readme, count=1, flags=re.MULTILINE)
     if not changed:
         raise LoamError("README.md", None, f"has no line that begins with {COUNTED}", "restore it")
-    return found
+    return text
 
 
 def made(results: Sequence[Path], only: Sequence[str] = ()) -> list[Row]:
@@ -175,12 +175,14 @@ def made(results: Sequence[Path], only: Sequence[str] = ()) -> list[Row]:
     ledgers = {name: kept.read(name) for name in by_name}
     changed, unknown = set(), set(only)
     for folder in results:
-        found = read_result(folder)
-        if found.study not in by_name:
-            raise LoamError("RESULT", folder, f"is of {found.study}, which makes no claims", "name results of studies")
-        ledgers[found.study] = kept.folded(ledgers[found.study], by_name[found.study], found, only)
-        unknown -= {claim.id for claim in by_name[found.study].claims}
-        changed.add(found.study)
+        measured = read_result(folder)
+        if measured.study not in by_name:
+            raise LoamError(
+                "RESULT", folder, f"is of {measured.study}, which makes no claims", "name results of studies"
+            )
+        ledgers[measured.study] = kept.folded(ledgers[measured.study], by_name[measured.study], measured, only)
+        unknown -= {claim.id for claim in by_name[measured.study].claims}
+        changed.add(measured.study)
     if unknown:
         named = words.listing(sorted(unknown))
         raise LoamError("--only", named, "is no claim of the results", "./loam list claims has their ids")

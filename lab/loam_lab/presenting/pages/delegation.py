@@ -48,13 +48,13 @@ def _cells(cells: Sequence[Cell], workload: str) -> list[Cell]:
 
 def cases(cells: Sequence[Cell], column: str, row: str) -> list[Case]:
     """Cells as cases: one for each level of the factor `column` and thread count; names in a case are levels of `row`."""
-    found: dict[tuple[str, int], Case] = {}
+    by_place: dict[tuple[str, int], Case] = {}
     for cell in cells:
         if METRIC in cell.metrics:
             factors = cell.factors
             key = getattr(factors, column), factors.threads
-            found.setdefault(key, Case(*key)).values[getattr(factors, row)] = paired.by_block(cell, METRIC)
-    return list(found.values())
+            by_place.setdefault(key, Case(*key)).values[getattr(factors, row)] = paired.by_block(cell, METRIC)
+    return list(by_place.values())
 
 
 def page(result: Result) -> str:
@@ -63,7 +63,7 @@ def page(result: Result) -> str:
     raises: ValueError if the result has no queue under several synchronisations
     """
     machines = by_machine(result)
-    queues = {name: found for name, cells in machines.items() if (found := _cells(cells, QUEUE))}
+    queues = {name: own for name, cells in machines.items() if (own := _cells(cells, QUEUE))}
     if len({cell.factors.sync for queue in queues.values() for cell in queue}) < 2:
         raise ValueError("this result has no queue under several schemes; ./loam study run delegation makes one")
     machine = result.machine
@@ -93,11 +93,11 @@ def _machine(queue: Sequence[Cell], baseline: str, where: str) -> list[str]:
     lines = []
     for threads in sorted({case.threads for case in by_allocator}):
         count = f"{threads} thread{'s' * (threads > 1)}{where}"
-        for title, found, names in (
+        for title, of_column, names in (
             ("Schemes under each allocator", by_allocator, syncs),
             ("Allocators under each scheme", by_sync, allocators),
         ):
-            own = [case for case in found if case.threads == threads]
+            own = [case for case in of_column if case.threads == threads]
             shown = [name for name in names if any(name in case.values for case in own)]
             if len(shown) > 1:
                 lines += [f"## {title}, {count}", "", *paired.table(own, shown, shown[0], shown), ""]
@@ -122,8 +122,10 @@ def _beside(queue: Sequence[Cell], allocator: str, threads: int, title: str) -> 
         "| | " + " | ".join(words for _, words, _ in shown) + " |", "| --- |" + " ---: |" * len(shown),
     ]  # fmt: skip
     for cell in own:
-        found = [(_median(cell, metric), unit) for metric, _, unit in shown]
-        texts = [rounding.MISSING if value is None else f"{rounding.significant(value)}{unit}" for value, unit in found]
+        medians = [(_median(cell, metric), unit) for metric, _, unit in shown]
+        texts = [
+            rounding.MISSING if value is None else f"{rounding.significant(value)}{unit}" for value, unit in medians
+        ]
         lines.append(f"| {cell.factors.sync} | " + " | ".join(texts) + " |")
     return [*lines, ""]
 
@@ -144,14 +146,14 @@ def _lines(cells: Sequence[Cell]) -> list[str]:
 
 def _limits(cells: Sequence[Cell]) -> list[str]:
     """The limits that were measured; none where the result has not their groups."""
-    found = [*_round_trip(cells), *_alone(cells), *_crowd(cells)]
-    if not found:
+    measured = [*_round_trip(cells), *_alone(cells), *_crowd(cells)]
+    if not measured:
         return []
     return [
         "## Limits", "",
         "Each ratio is of the blocks of one run, with its interval; the whole interval decides. *Two passes*: the line of",
         f"`pass` there and back. *{CROWD} threads* describe the scheduler as well, so that no claim rests on them.", "",
-        *limits.table(found), "",
+        *limits.table(measured), "",
     ]  # fmt: skip
 
 
@@ -170,14 +172,14 @@ def _round_trip(cells: Sequence[Cell]) -> list[Limit]:
     for cell in _cells(cells, LINES):
         if str(cell.parameters["pattern"]) == "pass" and METRIC in cell.metrics:
             case.values["two passes"] = [value and value / 2 for value in paired.by_block(cell, METRIC)]
-    found = []
+    measured = []
     if {"1", "two passes"} <= case.values.keys():
         ratio = case.ratio("two passes", "1")
-        found.append(Limit("a round trip through one line over two passes", ratio, high=ROUND_TRIP_MAX))
+        measured.append(Limit("a round trip through one line over two passes", ratio, high=ROUND_TRIP_MAX))
     if {"1", str(MANY)} <= case.values.keys():
         ratio = case.ratio(str(MANY), "1")
-        found.append(Limit(f"rate with {MANY} requests in flight over one", ratio, low=IN_FLIGHT_MIN))
-    return found
+        measured.append(Limit(f"rate with {MANY} requests in flight over one", ratio, low=IN_FLIGHT_MIN))
+    return measured
 
 
 def _alone(cells: Sequence[Cell]) -> list[Limit]:

@@ -41,15 +41,15 @@ _BOUNDS = (
 
 def cases(result: Result, group: str, metric: str) -> list[Case]:
     """A group's values by synchronisation; a case for each thread count and parameters."""
-    found: dict[tuple[int, str], Case] = {}
+    by_place: dict[tuple[int, str], Case] = {}
     for cell in result.cells:
         if cell.copy or cell.group != group or metric not in cell.metrics:
             continue
         factors = cell.factors
         name = ", ".join(f"{key} {value}" for key, value in _varied(result, group, cell.parameters))
-        case = found.setdefault((factors.threads, name), Case(name, factors.threads))
+        case = by_place.setdefault((factors.threads, name), Case(name, factors.threads))
         case.values[factors.sync] = paired.by_block(cell, metric)
-    return [found[key] for key in sorted(found, key=lambda key: (key[1], key[0]))]
+    return [by_place[key] for key in sorted(by_place, key=lambda key: (key[1], key[0]))]
 
 
 def _varied(result: Result, group: str, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -42,7 +42,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """How often a case was found. runs: 0 where it cannot be committed; message: the first line on standard error."""
 
     times: int
@@ -62,7 +62,7 @@ def mistakes(executable: Path) -> list[Mistake]:
     return [Mistake(kind, name, has_size == "1") for kind, name, has_size in rows]
 
 
-def commit(executable: Path, allocator: str, mistake: str, size: int, times: int = 1, **variables: str) -> Found:
+def commit(executable: Path, allocator: str, mistake: str, size: int, times: int = 1, **variables: str) -> Outcome:
     """Make a mistake under an allocator, several times alone and as often among other blocks.
 
     allocator: a registered name, with settings; size: of the blocks, bytes; variables: of the environment
@@ -73,7 +73,7 @@ def commit(executable: Path, allocator: str, mistake: str, size: int, times: int
         environment["LD_PRELOAD"] = ":".join(loaded.libraries)
     # glibc's own checks speak to the terminal; here to standard error.
     environment["LIBC_FATAL_STDERR_"] = "1"
-    found, message = 0, ""
+    times_noticed, message = 0, ""
     for others in OTHERS * times:
         try:
             done = subprocess.run(
@@ -81,13 +81,13 @@ def commit(executable: Path, allocator: str, mistake: str, size: int, times: int
                 timeout=TIMEOUT_S, errors="replace",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            found += 1
+            times_noticed += 1
             continue
         if done.returncode == CANNOT:
-            return Found(0, 0, "")
-        found += done.returncode != 0
+            return Outcome(0, 0, "")
+        times_noticed += done.returncode != 0
         message = message or done.stderr.partition("\n")[0]
-    return Found(found, len(OTHERS) * times, message)
+    return Outcome(times_noticed, len(OTHERS) * times, message)
 
 
 def page(allocators: Sequence[str], times: int) -> str:
@@ -96,7 +96,7 @@ def page(allocators: Sequence[str], times: int) -> str:
     building.ensure_own(allocators)
     executable = program()
     known = mistakes(executable)
-    found = {
+    outcomes = {
         (allocator, one.name): [commit(executable, allocator, one.name, size, times) for size in one.sizes()]
         for allocator in allocators for one in known
     }  # fmt: skip
@@ -112,18 +112,18 @@ def page(allocators: Sequence[str], times: int) -> str:
     ]  # fmt: skip
     for kind in dict.fromkeys(one.kind for one in known):
         names = [one.name for one in known if one.kind == kind]
-        lines.append(_counts(kind, [[case for name in names for case in found[each, name]] for each in allocators]))
-    everything = [[case for one in known for case in found[each, one.name]] for each in allocators]
+        lines.append(_counts(kind, [[case for name in names for case in outcomes[each, name]] for each in allocators]))
+    everything = [[case for one in known for case in outcomes[each, one.name]] for each in allocators]
     lines.append(_counts("**all**", everything))
     chance = [str(sum(0 < case.times < case.runs for case in cases)) for cases in everything]
     lines += [f"| by chance | | {' | '.join(chance)} |", ""]
     lines += ["| mistake | cases | " + " | ".join(allocators) + " |", *rule]
     for one in known:
-        lines.append(_counts(one.name, [found[each, one.name] for each in allocators]))
+        lines.append(_counts(one.name, [outcomes[each, one.name] for each in allocators]))
     return "\n".join(lines) + "\n"
 
 
-def _counts(label: str, cases: Sequence[Sequence[Found]]) -> str:
+def _counts(label: str, cases: Sequence[Sequence[Outcome]]) -> str:
     """A row: of each allocator's cases how many were found each time; - where none can be made."""
     most = max(len(each) for each in cases)
     cells = []

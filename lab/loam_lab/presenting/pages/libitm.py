@@ -59,7 +59,7 @@ def cases(result: Result) -> tuple[list[Case], list[str]]:
     A method that needs hardware transactions is left out where the machine has none: GCC's library replaces it.
     """
     works = result.machine.get("rtm") == "works"
-    found: dict[tuple[str, int], Case] = {}
+    by_place: dict[tuple[str, int], Case] = {}
     names: dict[str, None] = {}
     for cell in result.cells:
         name = _name(cell)
@@ -67,8 +67,8 @@ def cases(result: Result) -> tuple[list[Case], list[str]]:
             continue
         names[name] = None
         key = _case(cell.parameters), cell.factors.threads
-        found.setdefault(key, Case(*key)).values[name] = paired.by_block(cell, METRIC)
-    return list(found.values()), list(names)
+        by_place.setdefault(key, Case(*key)).values[name] = paired.by_block(cell, METRIC)
+    return list(by_place.values()), list(names)
 
 
 def page(result: Result) -> str:
@@ -76,7 +76,7 @@ def page(result: Result) -> str:
 
     raises: ValueError if the result has not both libraries
     """
-    found, names = cases(result)
+    all_cases, names = cases(result)
     ours = [name for name in names if name.startswith("ours")]
     if not ours or BASE not in names:
         raise ValueError("this result has not both libraries; ./loam study run libitm makes one")
@@ -92,9 +92,9 @@ def page(result: Result) -> str:
         f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}, {machine['cpu']},",
         f"{machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
-    counts = sorted({case.threads for case in found})
+    counts = sorted({case.threads for case in all_cases})
     for threads in counts:
-        own = [case for case in found if case.threads == threads]
+        own = [case for case in all_cases if case.threads == threads]
         shown = [name for name in names if any(name in case.values for case in own)]
         lines += [f"## {_threads(threads)}", "", *paired.table(own, shown, BASE, shown), ""]
     right = [name for name in names if name not in ours and not name.endswith(MARK)]
@@ -104,7 +104,7 @@ def page(result: Result) -> str:
         f"below {CASE_LIMIT:g} of the fastest method that is right ({', '.join(right)}).", "",
         f"| | threads | over {BASE} | | over the fastest right one | least case | |",
         "| --- | ---: | ---: | --- | ---: | --- | --- |",
-        *(row for name in ours for threads in counts for row in _judged(found, name, threads, right)), "",
+        *(row for name in ours for threads in counts for row in _judged(all_cases, name, threads, right)), "",
     ]  # fmt: skip
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -113,9 +113,9 @@ def _threads(count: int) -> str:
     return f"{count} thread{'s' * (count > 1)}"
 
 
-def _judged(found: Sequence[Case], name: str, threads: int, right: Sequence[str]) -> list[str]:
+def _judged(all_cases: Sequence[Case], name: str, threads: int, right: Sequence[str]) -> list[str]:
     """The row of one of ours at one number of threads; none where it was not measured there."""
-    own = [case for case in found if case.threads == threads and name in case.values]
+    own = [case for case in all_cases if case.threads == threads and name in case.values]
     rivals = [(case, rival) for case in own if (rival := case.fastest(right)) is not None]
     ratios = [(ratio, case, rival) for case, rival in rivals if (ratio := case.ratio(name, rival)) is not None]
     if not ratios:

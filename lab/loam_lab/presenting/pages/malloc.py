@@ -31,7 +31,7 @@ SHARING_LIMIT = 1.05
 
 def cases(result: Result, metric: str) -> list[Case]:
     """The cases of a Result that have this metric, with its values by allocator."""
-    found: dict[tuple[str, int], Case] = {}
+    by_place: dict[tuple[str, int], Case] = {}
     relevant = [cell for cell in result.cells if cell.copy == 0 and metric in cell.metrics]
     for cell in relevant:
         factors = cell.factors
@@ -42,8 +42,8 @@ def cases(result: Result, metric: str) -> list[Case]:
             if len({str(other.parameters.get(name)) for other in alike}) > 1
         ]
         key = " ".join(words), factors.threads
-        found.setdefault(key, Case(*key)).values[factors.allocator] = paired.by_block(cell, metric)
-    return sorted(found.values(), key=lambda case: (case.threads, case.name))
+        by_place.setdefault(key, Case(*key)).values[factors.allocator] = paired.by_block(cell, metric)
+    return sorted(by_place.values(), key=lambda case: (case.threads, case.name))
 
 
 def page(result: Result, ours: str = "loam") -> str:
@@ -59,7 +59,7 @@ def page(result: Result, ours: str = "loam") -> str:
     timed = [case for case in rates if _workload(case) not in SHARING]
     caption = f"Rate over that of {ours}, geometric mean over the cases with 95 % interval: right of the line is faster"
     lines = [
-        *opening.lines("Speed and memory of malloc", "malloc", _told(result, timed, ours, peers), caption),
+        *opening.lines("Speed and memory of malloc", "malloc", _opening(result, timed, ours, peers), caption),
         "```", "./loam study run mallocs     measures",
         "./loam page malloc           writes this page from the result", "```", "",
         f"The row of {ours} has rates. Every other row has its rate over {ours}'s, with a 95 % interval: above 1 is faster.",
@@ -88,25 +88,27 @@ def picture(result: Result, ours: str = "loam") -> str:
     return opening.picture(f"Rate over that of {ours}", "geometric mean over the cases", rows)
 
 
-def _told(result: Result, timed: Sequence[Case], ours: str, peers: Sequence[str]) -> list[str]:
+def _opening(result: Result, timed: Sequence[Case], ours: str, peers: Sequence[str]) -> list[str]:
     """What the page begins with."""
-    told = [f"{opening.counted(timed)}, up to {result.blocks} paired blocks each."]
+    sentences = [f"{opening.counted(timed)}, up to {result.blocks} paired blocks each."]
     best = paired.leader(timed, peers)
     if best is not None:
         ratio = paired.text_of(paired.mean_ratio(timed, ours, best))
-        told.append(f"Over all cases {ours} has {ratio} times the rate of {best}, the best of {len(peers)} others.")
-    told.append(opening.slower(timed, [ours], peers))
+        sentences.append(
+            f"Over all cases {ours} has {ratio} times the rate of {best}, the best of {len(peers)} others."
+        )
+    sentences.append(opening.slower(timed, [ours], peers))
     keys = {(case.name, case.threads) for case in timed}
     peaks = [case for case in cases(result, MEMORY) if (case.name, case.threads) in keys]
     if best is not None and (peak := paired.mean_ratio(peaks, best, ours)) is not None:
-        told.append(f"Peak memory of {best} over {ours}'s: {paired.text_of(peak)}.")
-    return [*told, opening.machine(result)]
+        sentences.append(f"Peak memory of {best} over {ours}'s: {paired.text_of(peak)}.")
+    return [*sentences, opening.machine(result)]
 
 
 def _rates(result: Result, ours: str) -> list[Case]:
     """The cases in which rates are compared, in the order of their names."""
-    found = [case for metric in RATES for case in cases(result, metric)]
-    kept = [case for case in found if ours in case.values and _workload(case) not in NO_RATE]
+    all_cases = [case for metric in RATES for case in cases(result, metric)]
+    kept = [case for case in all_cases if ours in case.values and _workload(case) not in NO_RATE]
     return sorted(kept, key=lambda case: (case.threads, case.name))
 
 
@@ -114,15 +116,15 @@ def _workload(case: Case) -> str:
     return case.name.split()[0]
 
 
-def _sharing(found: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
-    if not found:
+def _sharing(all_cases: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
+    if not all_cases:
         return []
     lines = [
         "## False sharing", "",
         f"The rate of {ours} over that of the fastest. A case passes if they differ by at most a factor of {SHARING_LIMIT}.", "",
         "| case | threads | fastest | ratio | |", "| --- | ---: | --- | ---: | --- |",
     ]  # fmt: skip
-    for case in found:
+    for case in all_cases:
         top = case.fastest(names)
         ratio = None if top is None else case.ratio(ours, top)
         verdict = "passed" if ratio is not None and (ratio.high or ratio.estimate) >= 1 / SHARING_LIMIT else "failed"
@@ -130,17 +132,17 @@ def _sharing(found: Sequence[Case], ours: str, names: Sequence[str]) -> list[str
     return [*lines, ""]
 
 
-def _fragmentation(found: Sequence[Case], names: Sequence[str]) -> list[str]:
-    if not found:
+def _fragmentation(all_cases: Sequence[Case], names: Sequence[str]) -> list[str]:
+    if not all_cases:
         return []
     lines = [
         "## Fragmentation", "",
         "Peak resident memory over live memory when the block sizes change and change back, medians. 1 is ideal.", "",
-        "| allocator | " + " | ".join(f"{case.threads} thread{'s' * (case.threads > 1)}" for case in found) + " |",
-        "| --- |" + " ---: |" * len(found),
+        "| allocator | " + " | ".join(f"{case.threads} thread{'s' * (case.threads > 1)}" for case in all_cases) + " |",
+        "| --- |" + " ---: |" * len(all_cases),
     ]  # fmt: skip
     for name in names:
-        medians = [[value for value in case.values.get(name, ()) if value] for case in found]
+        medians = [[value for value in case.values.get(name, ()) if value] for case in all_cases]
         cells = [rounding.significant(float(np.median(values))) if values else rounding.MISSING for values in medians]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return [*lines, ""]

@@ -72,23 +72,23 @@ def output(
         env={**os.environ, **environment, **preload}, timeout=timeout_s,
     )  # fmt: skip
     if done.returncode != 0:
-        said = done.stderr.strip().partition("\n")[0] or f"ended with status {done.returncode}"
-        raise LoamError(executable.name, " ".join(arguments), said)
+        message = done.stderr.strip().partition("\n")[0] or f"ended with status {done.returncode}"
+        raise LoamError(executable.name, " ".join(arguments), message)
     return done.stdout
 
 
 def installed() -> list[str]:
     """The allocators of DEFAULT that can be loaded on this machine. Builds ours first."""
     building.ensure_own([OURS])
-    found = []
+    names = []
     for name in DEFAULT:
         try:
             registry.load(name)
         except LoamError as problem:
             console.note(f"left out: {problem.line()}")
         else:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def loaded_rows(allocators: Sequence[str]) -> dict[str, tuple[Sequence[str | Path], Mapping[str, str]]]:

@@ -49,8 +49,8 @@ def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> Co
         size, what, calls_made = stretch.split(";")
         totals[int(size), what] = total / int(calls_made)
     if done.returncode != 0 or len(totals) != (len(SIZES) + 1) * len(WHATS):
-        said = done.stderr.splitlines()
-        raise Uncounted("\n".join([line for line in said if line.strip() and not line.startswith("==")] or said[-5:]))
+        lines = done.stderr.splitlines()
+        raise Uncounted("\n".join([line for line in lines if line.strip() and not line.startswith("==")] or lines[-5:]))
     # The function of the empty loops is one instruction for each call.
     calls = {"malloc": 1, "free": 1, "pair": 2, "remote": 1}
     return {

@@ -116,13 +116,13 @@ def measure(allocators: Sequence[str], asked: Mapping[str, Sequence[str]], jobs:
     """
     rows = malloc_idle.loaded_rows(allocators)
     executable = Path(build.ensure_built(["service"])["libraries"]["service"])
-    found: Courses = {}
+    courses: Courses = {}
     for scenario, arguments in asked.items():
         console.note(f"{scenario}: {len(rows)} processes ...")
         with ThreadPoolExecutor(len(rows) if scenario == "day" else jobs) as pool:
             waiting = {name: pool.submit(malloc_idle.output, executable, arguments, *how) for name, how in rows.items()}
-            found[scenario] = {name: read(one.result()) for name, one in waiting.items()}
-    return found
+            courses[scenario] = {name: read(one.result()) for name, one in waiting.items()}
+    return courses
 
 
 def a_thread(course: Course, threads: int) -> float:
@@ -183,9 +183,9 @@ def page(courses: Courses, asked: Mapping[str, Sequence[str]], where: str) -> st
     threads, mib = int(asked["joined"][1]), asked["short"][1]
     _, seconds, rate, _ = asked["day"]
     drift, idle, ends, day = _drift(courses["drift"]), _idle(courses), _ends(courses, threads), _day(courses["day"])
-    told = [*_told(drift, idle, ends, day), where]
+    sentences = [*_opening(drift, idle, ends, day), where]
     lines = [
-        *opening.lines("The malloc of long-running services", "malloc-services", told, _CAPTION),
+        *opening.lines("The malloc of long-running services", "malloc-services", sentences, _CAPTION),
         "```", "./loam page malloc-services     measures and writes this page", "```", "",
         "`lab/probe/service` is a service in small. It counts the bytes that it holds, and reads its resident memory",
         "from the system. Each row is one process; **bold** is the least of a column.",
@@ -216,7 +216,7 @@ def page(courses: Courses, asked: Mapping[str, Sequence[str]], where: str) -> st
 _CAPTION = "Resident memory, MiB: while sizes drift, and in the hours of a day"
 
 
-def _told(
+def _opening(
     drift: Mapping[str, Sequence[float]], idle: Mapping[str, Sequence[float]], ends: Mapping[str, Sequence[float]],
     day: Mapping[str, Sequence[float]],
 ) -> list[str]:  # fmt: skip
@@ -280,12 +280,12 @@ def _panel(name: str, across: str, rows: Mapping[str, Places], live: Places, col
     heights = [height for places in (*drawn.values(), live) for _, height in places]
     frame = Frame(Axis(across, 1, max(len(live), 2)), Axis("MiB", *span(heights, zero=True)))
     frame.line(live, MUTED, width=1.2, hover=LIVE)
-    told = []
+    descriptions = []
     for row, places in drawn.items():
         peak = max(height for _, height in places)
-        told.append(f"{row}: at most {rounding.significant(peak)} MiB")
-        frame.line(places, colours[row], width=2.6 if row == OURS else 1.6, hover=told[-1])
-    return frame.draw(f"services-{name}", name, "; ".join(told))
+        descriptions.append(f"{row}: at most {rounding.significant(peak)} MiB")
+        frame.line(places, colours[row], width=2.6 if row == OURS else 1.6, hover=descriptions[-1])
+    return frame.draw(f"services-{name}", name, "; ".join(descriptions))
 
 
 def _where() -> str:

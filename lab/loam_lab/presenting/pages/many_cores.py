@@ -41,10 +41,10 @@ LEAST_KEPT = 0.5
 Course = dict[int, float]
 
 
-def courses(found: Sequence[Case]) -> dict[str, dict[str, Course]]:
+def courses(cases: Sequence[Case]) -> dict[str, dict[str, Course]]:
     """Medians of cases: by the case's name, by what was compared in it, by threads."""
     result: dict[str, dict[str, Course]] = {}
-    for case in found:
+    for case in cases:
         for name, values in case.values.items():
             known = [value for value in values if value]
             if known:
@@ -61,13 +61,13 @@ def least_of(case: str, threads: int) -> float:
 
 def _common(result: Result) -> list[str]:
     """Levels that all sets of a result have, which their headings leave out."""
-    found: dict[str, set[object]] = {}
+    levels: dict[str, set[object]] = {}
     for cell in result.cells:
         if cell.factors.workload == SETS:
             for name in ("structure", "update_percent"):
-                found.setdefault(name, set()).add(cell.parameters.get(name))
-    said = [f"`{name}={level}`" for name, (level, *more) in found.items() if level is not None and not more]
-    return [f"All sets are of {words.listing(said)}.", ""] if said else []
+                levels.setdefault(name, set()).add(cell.parameters.get(name))
+    settings = [f"`{name}={level}`" for name, (level, *more) in levels.items() if level is not None and not more]
+    return [f"All sets are of {words.listing(settings)}.", ""] if settings else []
 
 
 def is_unsafe(name: str) -> bool:
@@ -109,7 +109,7 @@ def page(result: Result, default: str = DEFAULT) -> str:
         )
     allocating, schemes = _others(result)
     lines = [
-        *opening.lines("From one core to 128", "many-cores", _told(result, sets, allocating, default), _caption()),
+        *opening.lines("From one core to 128", "many-cores", _opening(result, sets, allocating, default), _caption()),
         "```", "./loam study run many-cores     measures", "./loam page many-cores          writes this page from the result",
         "```", "",
         f"The machine is simulated ([simulator](../simulator.md)): `{_machines(result)}`. Rates are those of the whole machine,",
@@ -177,10 +177,10 @@ def _table(rows: dict[str, Course], bold: Callable[[str], bool]) -> list[str]:
 
 def _best(rows: dict[str, Course], threads: int, *, unsafe: bool) -> tuple[str, float] | None:
     """The fastest at a number of threads, unsafe or safe; None where none was measured."""
-    found = [
+    rates = [
         (course[threads], name) for name, course in rows.items() if is_unsafe(name) == unsafe and threads in course
     ]
-    return max(found)[::-1] if found else None
+    return max(rates)[::-1] if rates else None
 
 
 def _share(rows: dict[str, Course], name: str, threads: int) -> float | None:
@@ -255,25 +255,27 @@ def _allocation(allocating: dict[str, Course]) -> list[str]:
     return [*lines, ""]
 
 
-def _told(result: Result, sets: dict[str, dict[str, Course]], allocating: dict[str, Course], default: str) -> list[str]:
+def _opening(
+    result: Result, sets: dict[str, dict[str, Course]], allocating: dict[str, Course], default: str
+) -> list[str]:
     """What the page begins with."""
     last = MOST_THREADS
-    told = []
+    sentences = []
     for case, rows in sets.items():
         safe, unsafe = _best(rows, last, unsafe=False), _best(rows, last, unsafe=True)
         share = _share(rows, default, last)
         if case in _drawn(sets) and safe is not None and unsafe is not None and share is not None:
-            told.append(
+            sentences.append(
                 f"{case}, {words.threads(last)}: the default, {default}, has {rounding.significant(share, 2)} times the rate of "
                 f"the best unsafe one, {unsafe[0]}; {safe[0]}, the best safe one, {rounding.significant(safe[1] / unsafe[1], 2)}."
             )
     linear = [(share, name) for name, course in allocating.items() if (share := _linear(course, last)) is not None]
     if linear:
         share, name = min(linear)
-        told.append(
+        sentences.append(
             f"Allocation, {words.threads(last)}: at least {rounding.significant(share, 2)} of a linear course ({name})."
         )
-    return [*told, f"Simulated: {_machines(result)}, {result.created_utc[:10]}."]
+    return [*sentences, f"Simulated: {_machines(result)}, {result.created_utc[:10]}."]
 
 
 def picture(result: Result, default: str = DEFAULT) -> str:

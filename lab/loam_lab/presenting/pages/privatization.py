@@ -46,22 +46,22 @@ def page(results: Sequence[Result]) -> str:
 
 def _of(result: Result) -> list[str]:
     """The tables of one result."""
-    found, syncs = tm.cases(result)
+    cases, syncs = tm.cases(result)
     memories = tm.memories_of(result, syncs)
     if BASE not in memories or not any(map(tm.is_safe, memories)):
         raise ValueError("this result has not both modes of privatization under etl-wb; loam page privatization --help")
     machine = result.machine
     lines = [
-        f"## {', '.join(dict.fromkeys(case.name.split()[0] for case in found))}", "",
+        f"## {', '.join(dict.fromkeys(case.name.split()[0] for case in cases))}", "",
         "```", result.commands[0], "```", "",
         f"{result.blocks} paired blocks, allocator {result.baseline}, {machine['cpu']}, {machine['cores']} cores, kernel",
         f"{machine['kernel']}, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
-    for threads in sorted({case.threads for case in found}):
-        own = [case for case in found if case.threads == threads]
+    for threads in sorted({case.threads for case in cases}):
+        own = [case for case in cases if case.threads == threads]
         shown = [name for name in memories if any(name in case.values for case in own)]
         lines += [f"### {threads} thread{'s' * (threads > 1)}", "", *paired.table(own, shown, BASE, shown), ""]
-    return lines + tm.safety(found, memories, BASE, heading="###")
+    return lines + tm.safety(cases, memories, BASE, heading="###")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -25,16 +25,16 @@ def page(result: Result) -> str:
 
     raises: ValueError if the result has no programs
     """
-    found: dict[str, dict[str, Cell]] = {}
+    by_workload: dict[str, dict[str, Cell]] = {}
     for cell in measured.cells(result, PYTHON):
-        found.setdefault(cell.factors.workload, {})[cell.allocator] = cell
-    if not found:
+        by_workload.setdefault(cell.factors.workload, {})[cell.allocator] = cell
+    if not by_workload:
         raise ValueError(f"this result has no programs; {measured.STUDY} has")
     base = result.baseline
-    names = list(dict.fromkeys([base, *(name for by in found.values() for name in by)]))
+    names = list(dict.fromkeys([base, *(name for by in by_workload.values() for name in by)]))
     head = ["program", "what is compared", *names[1:], *(f"{name}: MiB" for name in names)]
     rows = []
-    for program, by in found.items():
+    for program, by in by_workload.items():
         verdicts = [_verdict(result, by.get(name)) for name in names[1:]]
         sizes = [_peak(by.get(name)) for name in names]
         about = PROGRAMS[program].compares if program in PROGRAMS else ""
@@ -55,12 +55,12 @@ def _verdict(result: Result, cell: Cell | None) -> str:
         return "-"
     if cell.state == "ok":
         return "same"
-    said = [
+    details = [
         failure.detail for failure in result.failures
         if (failure.cell.workload, failure.cell.allocator)
         == (cell.factors.workload, cell.allocator)
     ]  # fmt: skip
-    return "differs" if any(text.startswith(DIFFERS) for text in said) else cell.state
+    return "differs" if any(text.startswith(DIFFERS) for text in details) else cell.state
 
 
 def _peak(cell: Cell | None) -> str:

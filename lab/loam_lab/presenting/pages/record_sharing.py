@@ -43,15 +43,15 @@ class Share:
 
 def shares(result: Result, cause: str) -> dict[str, dict[str, Share]]:
     """Of each allocator its structures' shares, in the order of the result."""
-    found: dict[str, dict[str, Share]] = {}
+    by_allocator: dict[str, dict[str, Share]] = {}
     for cell in result.cells:
         blame = cell.blame
         if cell.copy or not blame:
             continue
-        of_allocator = found.setdefault(cell.allocator, {})
+        of_allocator = by_allocator.setdefault(cell.allocator, {})
         share = of_allocator.setdefault(str(cell.parameters["structure"]), Share())
         share.add(blame[cause], blame["attempts"])
-    return found
+    return by_allocator
 
 
 def page(result: Result, ours: str = "loam") -> str:

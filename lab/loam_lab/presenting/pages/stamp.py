@@ -45,20 +45,20 @@ class Application:
 
 def applications(cells: Sequence[Cell]) -> list[Application]:
     """Those of the cells of one machine, in their order."""
-    found: dict[str, Application] = {}
+    by_name: dict[str, Application] = {}
     for cell in cells:
         if METRIC not in cell.metrics:
             continue
         factors = cell.factors
         name, threads = factors.workload, factors.threads
-        application = found.setdefault(name, Application(name, Case(name, 1)))
+        application = by_name.setdefault(name, Application(name, Case(name, 1)))
         if factors.sync == SEQUENTIAL:
             case = application.alone
         else:
             kind = application.shadow if cell.parameters.get("mapping") == SHADOW else application.shared
             case = kind.setdefault(threads, Case(name, threads))
         case.values[factors.allocator] = paired.by_block(cell, METRIC)
-    return list(found.values())
+    return list(by_name.values())
 
 
 def page(result: Result) -> str:
@@ -72,7 +72,7 @@ def page(result: Result) -> str:
     host = [one for one in applications(by_machine(result).get(HOST, ())) if one.alone.values and one.shared]
     caption = "Best over worst allocator with 95 % interval; both are chosen by the same blocks, so equals are a little above 1"
     lines = [
-        *opening.lines("Allocators and whole applications", "stamp", [*_told(host), opening.machine(result)], caption),
+        *opening.lines("Allocators and whole applications", "stamp", [*_opening(host), opening.machine(result)], caption),
         "```", "./loam study run stamp     measures", "./loam page stamp          writes this page from the result", "```", "",
         "A ratio has its 95 % interval beside it.", "",
     ]  # fmt: skip
@@ -97,52 +97,52 @@ def picture(result: Result) -> str:
             "records shared by stripes": one.shared.get(threads),
             "a record for each 16 bytes": one.shadow.get(threads),
         }
-        row = {kind: found[2] for kind, case in kinds.items() if (found := _ends(case)) is not None}
+        row = {kind: spread[2] for kind, case in kinds.items() if (spread := _ends(case)) is not None}
         if row:
             rows[one.name] = row
     return opening.picture("Best over worst allocator", "ratio of rates", rows)
 
 
-def _told(found: Sequence[Application]) -> list[str]:
+def _opening(measured: Sequence[Application]) -> list[str]:
     """What the page begins with, of the applications on this machine."""
     ratios = []
-    for one in found:
+    for one in measured:
         for threads, case in one.shared.items():
             if (ends := _ends(case)) is not None:
                 ratios.append((ends[2].estimate, one.name, threads, ends))
     if not ratios:
         return []
     counts = words.listing(str(count) for count in sorted({threads for _, _, threads, _ in ratios}))
-    told = [f"{len(found)} applications with {counts} threads, under transactions of etl-wb and sequentially."]
+    sentences = [f"{len(measured)} applications with {counts} threads, under transactions of etl-wb and sequentially."]
     _, name, threads, (best, worst, ratio) = max(ratios)
-    told.append(
+    sentences.append(
         f"The allocator matters most in {name} with {words.threads(threads)}: "
         f"{best} has {paired.text_of(ratio)} times the rate of {worst}."
     )
-    shared, shadow = _means(found)
+    shared, shadow = _means(measured)
     if shared != rounding.MISSING:
-        told.append(
+        sentences.append(
             f"Geometric mean of best over worst: {shared} with records shared by stripes, "
             f"{shadow} with a record for each 16 bytes."
         )
-    return told
+    return sentences
 
 
 def _machine(result: Result, name: str, cells: Sequence[Cell]) -> list[str]:
     """The tables of one machine; none if no application ran both alone and under transactions there."""
-    found = [one for one in applications(cells) if one.alone.values and one.shared]
+    measured = [one for one in applications(cells) if one.alone.values and one.shared]
     where = "" if name == HOST else f", {name}"
-    allocators = list(dict.fromkeys(allocator for one in found for allocator in one.alone.values))
+    allocators = list(dict.fromkeys(allocator for one in measured for allocator in one.alone.values))
     lines = []
-    for threads in sorted({count for one in found for count in one.shared}):
-        shown = [one for one in found if threads in one.shared]
+    for threads in sorted({count for one in measured for count in one.shared}):
+        shown = [one for one in measured if threads in one.shared]
         title = f"{threads} thread{'s' * (threads > 1)}"
         lines += [f"## Speed-up with {title}, over the allocator's own sequential rate{where}", ""]
         lines += _speed_ups(shown, threads, allocators, best=False)
         lines += [f"## Speed-up with {title}, over the best sequential rate{where}", ""]
         lines += _speed_ups(shown, threads, allocators, best=True)
-    if found:
-        lines += _extremes(found, where) + _causes(result, cells, [one.name for one in found], where)
+    if measured:
+        lines += _extremes(measured, where) + _causes(result, cells, [one.name for one in measured], where)
     return lines
 
 
@@ -175,34 +175,34 @@ def _ends(case: Case | None) -> tuple[str, str, Interval] | None:
 
 def _spread(case: Case | None) -> tuple[str, list[float] | None]:
     """Best and worst allocator and their ratio, in words; and the logarithms of the ratio by block."""
-    found = _ends(case)
-    if case is None or found is None:
+    ends = _ends(case)
+    if case is None or ends is None:
         return rounding.MISSING, None
-    best, worst, ratio = found
+    best, worst, ratio = ends
     return f"{best} over {worst} {paired.text_of(ratio)}", case.logs(best, worst)
 
 
-def _extremes(found: Sequence[Application], where: str) -> list[str]:
+def _extremes(measured: Sequence[Application], where: str) -> list[str]:
     """Table 5 of the paper, and the same with shadow records."""
     lines = [
         f"## Best over worst allocator{where}", "",
         "Best and worst are chosen by the medians of the same blocks, so a ratio of equals is a little above 1.", "",
         "| application | threads | records shared by stripes | a record for each 16 bytes |", "| --- | ---: | --- | --- |",
     ]  # fmt: skip
-    for one in found:
+    for one in measured:
         for threads in sorted(one.shared):
             before, after = _spread(one.shared[threads])[0], _spread(one.shadow.get(threads))[0]
             lines.append(f"| {one.name} | {threads} | {before} | {after} |")
-    texts = _means(found)
+    texts = _means(measured)
     if any(text != rounding.MISSING for text in texts):
         lines.append(f"| geometric mean of those with both | | {texts[0]} | {texts[1]} |")
     return [*lines, ""]
 
 
-def _means(found: Sequence[Application]) -> tuple[str, str]:
+def _means(measured: Sequence[Application]) -> tuple[str, str]:
     """The geometric means of best over worst, of the cases that have both kinds of records: shared ones, shadow ones."""
     shared, shadow = [], []
-    for one in found:
+    for one in measured:
         for threads, case in one.shared.items():
             logs, others = _spread(case)[1], _spread(one.shadow.get(threads))[1]
             if logs is not None and others is not None:

@@ -35,7 +35,7 @@ _PATH = re.compile(r"(?<=[\s,])/[^\s,]+")
 
 def cases(result: Result) -> tuple[list[Case], list[str]]:
     """The cases of a Result under its baseline allocator, and the synchronisations in the order of their appearance."""
-    found: dict[tuple[str, int], Case] = {}
+    by_place: dict[tuple[str, int], Case] = {}
     syncs: dict[str, None] = {}
     relevant = [cell for cell in result.cells if cell.copy == 0 and METRIC in cell.metrics]
     relevant = [cell for cell in relevant if cell.allocator == result.baseline]
@@ -52,8 +52,8 @@ def cases(result: Result) -> tuple[list[Case], list[str]]:
         words = [factors.workload, *(_word(name, value) for name, value in own.items())]
         key = " ".join(words), factors.threads
         syncs[sync] = None
-        found.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
-    return sorted(found.values(), key=lambda case: case.threads), list(syncs)
+        by_place.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
+    return sorted(by_place.values(), key=lambda case: case.threads), list(syncs)
 
 
 def memories_of(result: Result, syncs: Sequence[str]) -> list[str]:
@@ -73,16 +73,16 @@ def is_safe(name: str) -> bool:
     return name.endswith((f"({SAFE})", f", {SAFE})"))
 
 
-def safety(found: Sequence[Case], memories: Sequence[str], base: str, heading: str = "##") -> list[str]:
+def safety(all_cases: Sequence[Case], memories: Sequence[str], base: str, heading: str = "##") -> list[str]:
     """What the safe mode costs: the safe ones over the base, which is not safe."""
     rows = []
     for name in filter(is_safe, memories):
-        ratios = [(ratio.estimate, case) for case in found if (ratio := case.ratio(name, base)) is not None]
+        ratios = [(ratio.estimate, case) for case in all_cases if (ratio := case.ratio(name, base)) is not None]
         if not ratios:
             continue
         least, where = min(ratios, key=lambda pair: pair[0])
         threads = f"{where.threads} thread{'s' * (where.threads > 1)}"
-        mean = paired.text_of(paired.mean_ratio(found, name, base))
+        mean = paired.text_of(paired.mean_ratio(all_cases, name, base))
         rows.append(f"| {name} | {mean} | {rounding.significant(least)}: {where.name}, {threads} |")
     if not rows:
         return []
@@ -100,11 +100,11 @@ def safety(found: Sequence[Case], memories: Sequence[str], base: str, heading: s
 
 def picture(result: Result, published: Sequence[str] = ()) -> str:
     """The picture of the page: of each synchronisation its first variant over the base. published: as page() has them"""
-    found, syncs = cases(result)
+    all_cases, syncs = cases(result)
     base = _base(syncs)
     rows: dict[str, dict[str, Interval]] = {}
     for name in syncs:
-        if row := opening.by_threads(found, name, base):
+        if row := opening.by_threads(all_cases, name, base):
             rows.setdefault(name.split(" (")[0], row)
     title = f"Rate over that of {base}"
     return opening.picture(title, "geometric mean over the cases", rows, rows.keys() - set(published))
@@ -116,24 +116,24 @@ def _base(syncs: Sequence[str]) -> str:
     return next((name for name in ours if not is_safe(name)), next(iter(ours), syncs[0]))
 
 
-def _told(
-    result: Result, found: Sequence[Case], memories: Sequence[str], base: str, published: Sequence[str]
+def _opening(
+    result: Result, all_cases: Sequence[Case], memories: Sequence[str], base: str, published: Sequence[str]
 ) -> list[str]:
     """What the page begins with."""
-    told = [f"{opening.counted(found)}, in {result.blocks} paired blocks, allocator {result.baseline}."]
+    sentences = [f"{opening.counted(all_cases)}, in {result.blocks} paired blocks, allocator {result.baseline}."]
     ours = [name for name in memories if name not in published]
     theirs = [name for name in memories if name in published]
-    best, rival = paired.leader(found, ours), paired.leader(found, theirs)
+    best, rival = paired.leader(all_cases, ours), paired.leader(all_cases, theirs)
     if best is not None:
         beside = "" if rival is None else (
-            f": {paired.text_of(paired.mean_ratio(found, best, rival))} times the rate of {rival}, the fastest of the others"
+            f": {paired.text_of(paired.mean_ratio(all_cases, best, rival))} times the rate of {rival}, the fastest of the others"
         )  # fmt: skip
-        told.append(f"The fastest of ours over all cases is {best}{beside}.")
+        sentences.append(f"The fastest of ours over all cases is {best}{beside}.")
     if rival is not None:
-        told.append(opening.slower(found, ours, theirs))
-    for threads, ratio in opening.by_threads(found, SEQUENTIAL, base).items():
-        told.append(f"The limit: sequential code has {paired.text_of(ratio)} times the rate of {base}, {threads}.")
-    return [*told, opening.machine(result)]
+        sentences.append(opening.slower(all_cases, ours, theirs))
+    for threads, ratio in opening.by_threads(all_cases, SEQUENTIAL, base).items():
+        sentences.append(f"The limit: sequential code has {paired.text_of(ratio)} times the rate of {base}, {threads}.")
+    return [*sentences, opening.machine(result)]
 
 
 def _word(name: str, value: object) -> str:
@@ -146,22 +146,23 @@ def page(result: Result, published: Sequence[str] = (), same: Sequence[tuple[str
     published: synchronisations of others; same: pairs of one algorithm, ours first
     raises: ValueError if the result compares no synchronisations
     """
-    found, syncs = cases(result)
+    all_cases, syncs = cases(result)
     if len(syncs) < 2:
         raise ValueError("this result has one synchronisation; compare several, as with --sync all")
     memories = memories_of(result, syncs)
     base = _base(syncs)
+    sentences = _opening(result, all_cases, memories, base, published)
     caption = f"Rate over that of {base}, geometric mean over the cases with 95 % interval: right of the line is faster"
     lines = [
-        *opening.lines("Speed of the transactional memory", "tm", _told(result, found, memories, base, published), caption),
+        *opening.lines("Speed of the transactional memory", "tm", sentences, caption),
         "```", _PATH.sub("PATH", result.commands[0]), "./loam page tm     writes this page from the result", "```", "",
         f"The row of {base} has rates. Every other row has its rate over that one, with a 95 % interval: above 1 is faster.",
         "**Bold**: the fastest transactional memory of a column.", "",
         f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}.", "",
         *_mode(result),
     ]  # fmt: skip
-    for threads in sorted({case.threads for case in found}):
-        own = [case for case in found if case.threads == threads]
+    for threads in sorted({case.threads for case in all_cases}):
+        own = [case for case in all_cases if case.threads == threads]
         shown = [name for name in syncs if any(name in case.values for case in own)]
         lines += [
             f"## {threads} thread{'s' * (threads > 1)}",
@@ -171,9 +172,9 @@ def page(result: Result, published: Sequence[str] = (), same: Sequence[tuple[str
         ]
         if published:
             lines += _against(own, [name for name in shown if name in memories], published)
-    lines += safety(found, memories, base)
+    lines += safety(all_cases, memories, base)
     if published:
-        lines += _overall(found, syncs, memories, published, same)
+        lines += _overall(all_cases, syncs, memories, published, same)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -197,26 +198,29 @@ def _against(own: Sequence[Case], shown: Sequence[str], published: Sequence[str]
 
 
 def _overall(
-    found: Sequence[Case],
+    all_cases: Sequence[Case],
     syncs: Sequence[str],
     memories: Sequence[str],
     published: Sequence[str],
     same: Sequence[tuple[str, str]],
 ) -> list[str]:
     """One synchronisation against one other, as geometric means over the cases of all thread counts."""
-    groups = {"all": list(found)}
-    for name in dict.fromkeys(case.name.split()[1] for case in found if len(case.name.split()) > 1):
-        groups[name] = [case for case in found if name in case.name.split()]
+    groups = {"all": list(all_cases)}
+    for name in dict.fromkeys(case.name.split()[1] for case in all_cases if len(case.name.split()) > 1):
+        groups[name] = [case for case in all_cases if name in case.name.split()]
     if {"hash", "tree"} <= set(groups):  # what instructions bound, the list being the cache's
         groups["hash and tree"] = [*groups["hash"], *groups["tree"]]
     ours = [name for name in memories if name not in published]
-    best, rival = paired.leader(found, ours), paired.leader(found, [name for name in syncs if name in published])
+    best, rival = (
+        paired.leader(all_cases, ours),
+        paired.leader(all_cases, [name for name in syncs if name in published]),
+    )
     pairs = [(name, theirs) for mine, theirs in same for name in syncs if name.split(" (")[0] == mine]
     if best is not None and rival is not None:
         pairs.insert(0, (best, rival))
     rows = [
         [
-            _named(found, mine, theirs),
+            _named(all_cases, mine, theirs),
             *(paired.text_of(paired.mean_ratio(own, mine, theirs)) for own in groups.values()),
         ]
         for mine, theirs in dict.fromkeys(pairs)
@@ -233,10 +237,10 @@ def _overall(
     ]  # fmt: skip
 
 
-def _named(found: Sequence[Case], mine: str, theirs: str) -> str:
+def _named(all_cases: Sequence[Case], mine: str, theirs: str) -> str:
     """The pair, with its thread count where it was measured at one alone, as sequential code is."""
-    threads = {case.threads for case in found if case.logs(mine, theirs) is not None}
-    some = len(threads) == 1 and threads != {case.threads for case in found}
+    threads = {case.threads for case in all_cases if case.logs(mine, theirs) is not None}
+    some = len(threads) == 1 and threads != {case.threads for case in all_cases}
     return f"{mine} over {theirs}" + (f", {min(threads)} thread{'s' * (threads != {1})}" if some else "")
 
 

@@ -45,8 +45,8 @@ def figure(study: Study, names: Names) -> Figure:
             panels.append((rival, _map(rival, cases, machines, end, names.make(name, rival))))
         plates.append(Plate(case, name, tuple(panels)))
     below: list[str | Table] = [table for answer in answers(study) for table in tables(answer)]
-    for told, found in identical(study):
-        below += [told, *found]
+    for sentence, compared in identical(study):
+        below += [sentence, *compared]
     return Figure("machines", "Does it hold across machines?", "Machines", tuple(plates), below=tuple(below))
 
 
@@ -75,7 +75,7 @@ def _square(column: int, index: int, ground: str, shown: str, hover: str) -> lis
 def _map(rival: str, cases: Sequence[MachinesCase], machines: Sequence[str], end: float, name: str) -> svg.Drawing:
     """One allocator's ratios to the baseline, case by case and machine by machine."""
     parts, width, height = _frame(cases, machines)
-    told = []
+    descriptions = []
     for index, line in enumerate(cases):
         of_machine = {one.machine: one for one in line.ratios if one.allocator == rival}
         for column, machine in enumerate(machines):
@@ -86,22 +86,22 @@ def _map(rival: str, cases: Sequence[MachinesCase], machines: Sequence[str], end
             place = max(-1.0, min(1.0, math.log(estimate) / math.log(end)))
             span = rounding.interval(estimate, one.low, one.high)
             text = f"{line.label}, {machine}: {rounding.ratio(estimate)} times as good as {line.baseline} {span}"
-            told.append(text)
+            descriptions.append(text)
             shown = f"{rounding.ratio(estimate)} {words.verdict_mark(one.verdict)}".strip()
             parts += _square(column, index, heat.colour(place), shown, text)
         if any(one.allocator == rival and one.shown for one in line.differing):
             sign = f"{line.label}: the machines differ in the ratio of {rival} to {line.baseline}"
             x, y = _LABEL + len(machines) * _WIDE + 6, _HEAD + index * _HIGH + 18
             parts.append(marks.text(x, y, "≠", size=15, ink=INK, bold=True, hover=sign))
-            told.append(sign)
-    return svg.Drawing(name, f"{rival} on each machine", "; ".join(told), width, height, "".join(parts))
+            descriptions.append(sign)
+    return svg.Drawing(name, f"{rival} on each machine", "; ".join(descriptions), width, height, "".join(parts))
 
 
 def _best(study: Study, cases: Sequence[MachinesCase], machines: Sequence[str], name: str) -> svg.Drawing:
     """The first of each ranking in its allocator's colour; with ≈ where the second is not told apart from it."""
     parts, width, height = _frame(cases, machines)
     colours = palette.of_allocators(study.allocators)
-    told = []
+    descriptions = []
     for index, line in enumerate(cases):
         for column, machine in enumerate(machines):
             ranking = line.ranking.get(machine)
@@ -110,9 +110,11 @@ def _best(study: Study, cases: Sequence[MachinesCase], machines: Sequence[str], 
             first = str(ranking.order[0])
             shown = first if ranking.apart and ranking.apart[0] else f"≈ {first}"
             text = f"{line.label}, {machine}: {ranked(ranking)}"
-            told.append(text)
+            descriptions.append(text)
             parts += _square(column, index, colours.get(first, palette.LEVEL), shown, text)
-    return svg.Drawing(name, "The best allocator on each machine", "; ".join(told), width, height, "".join(parts))
+    return svg.Drawing(
+        name, "The best allocator on each machine", "; ".join(descriptions), width, height, "".join(parts)
+    )
 
 
 def tables(answer: AcrossMachines) -> list[Table]:
@@ -131,21 +133,21 @@ def tables(answer: AcrossMachines) -> list[Table]:
         )
         for line in answer.cases
     )  # fmt: skip
-    found = [Table("Allocators from best to worst; ≈ stands between neighbours that are not told apart", columns, rows)]
+    made = [Table("Allocators from best to worst; ≈ stands between neighbours that are not told apart", columns, rows)]
     shown = [(line, one) for line in answer.cases for one in line.differing if one.shown]
     if shown:
         columns = (
             Column("Case"), Column("Allocator"), Column("Its ratio to the baseline"), Column("Times", numeric=True),
             Column("95 % interval", numeric=True),
         )  # fmt: skip
-        found.append(Table("Where the machines differ", columns, tuple(_differing(line, one) for line, one in shown)))
+        made.append(Table("Where the machines differ", columns, tuple(_differing(line, one) for line, one in shown)))
     if answer.reversals:
         columns = (
             Column("Case"), Column("Better"), Column("Than"), Column("On"), Column("Times", numeric=True), Column("But on"),
             Column("Times", numeric=True), Column("p", numeric=True),
         )  # fmt: skip
-        found.append(Table("Allocators that change places", columns, tuple(_reversal(one) for one in answer.reversals)))
-    return found
+        made.append(Table("Allocators that change places", columns, tuple(_reversal(one) for one in answer.reversals)))
+    return made
 
 
 def _ranking(line: MachinesCase, machine: str) -> str:
@@ -171,7 +173,7 @@ def _reversal(one: Reversal) -> tuple[str, ...]:
 
 def identical(study: Study) -> list[tuple[str, list[Table]]]:
     """For each set of machines that was declared identical: a sentence, its A/A comparison, and the pooled ratios."""
-    found = []
+    sets = []
     for one in study.raw.identical:
         names = words.listing(one.machines)
         if one.passed:
@@ -185,8 +187,8 @@ def identical(study: Study) -> list[tuple[str, list[Table]]]:
             made.append(Table(caption, _APART, tuple(map(_apart, one.baseline))))
         if one.pooled:
             made.append(Table(f"Blocks of {names} together", _POOLED, tuple(map(_pooled, one.pooled))))
-        found.append((text, made))
-    return found
+        sets.append((text, made))
+    return sets
 
 
 _APART = (

@@ -63,15 +63,15 @@ def draw(pair: Pair, name: str) -> Drawing:
         parts.append(marks.text(LEFT - 8, y + 15, f"thread {n + 1}", anchor="end"))
         for access in _merged(thread, picture.accesses):
             x, width = LEFT + access.first * BYTE + 1, (access.last - access.first + 1) * BYTE - 2
-            told = f"thread {n + 1} {access.how} bytes {access.first} to {access.last}, {access.times} times"
-            parts.append(marks.rect(x, y, width, _ROW - 6, of_thread[thread], hover=told))
+            description = f"thread {n + 1} {access.how} bytes {access.first} to {access.last}, {access.times} times"
+            parts.append(marks.rect(x, y, width, _ROW - 6, of_thread[thread], hover=description))
             ink = palette.on(of_thread[thread])
             parts.append(marks.text(x + width / 2, y + 14, access.how, size=11, anchor="middle", ink=ink, room=width))
-    told = "; ".join(
+    description = "; ".join(
         f"thread {threads.index(a.thread) + 1} {a.how} bytes {a.first} to {a.last}" for a in picture.accesses
     )  # fmt: skip
     return Drawing(
-        name, f"The cache line {picture.address}, {BYTES} bytes", told, right + RIGHT, bottom + 8, "".join(parts)
+        name, f"The cache line {picture.address}, {BYTES} bytes", description, right + RIGHT, bottom + 8, "".join(parts)
     )
 
 

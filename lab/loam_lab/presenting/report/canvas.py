@@ -72,14 +72,14 @@ class Canvas:
                 x = LEFT + PLOT + RIGHT - 9
                 self.parts.append(marks.text(x, self._y(row) + 4, text, size=10, anchor="middle"))
 
-    def notes(self, found: Sequence[Mark]) -> None:
+    def notes(self, texts: Sequence[Mark]) -> None:
         """Words inside the plot, for rows with nothing to draw: {"y", "t"}."""
-        for mark in found:
+        for mark in texts:
             self.parts.append(marks.text(LEFT + 2, self._y(mark["y"]) + 4, mark["t"], ink=MUTED, italic=True))
 
-    def edges(self, found: Sequence[Mark]) -> None:
+    def edges(self, signs: Sequence[Mark]) -> None:
         """Signs at the left or right end of a row for what lies beyond the axis: {"y", "t", "d", "right"}."""
-        for mark in found:
+        for mark in signs:
             x, anchor = (LEFT + PLOT + 2, "start") if mark["right"] else (LEFT - 2, "end")
             self.parts.append(
                 marks.text(x, self._y(mark["y"]) + 4, mark["t"], anchor=anchor, ink=MUTED, hover=mark["d"])
@@ -96,37 +96,37 @@ class Canvas:
             self.parts.append(marks.rect(left, TOP, self._x(high) - left, bottom - TOP, FAINT, opacity=0.5))
         self.parts.append(marks.line(self._x(x), TOP, self._x(x), bottom, MUTED, dash="2,2"))
 
-    def rug(self, found: Sequence[Mark]) -> None:
+    def rug(self, dots: Sequence[Mark]) -> None:
         """Single measurements as small dots just under their row: {"x", "y", "c"}."""
         by_colour: dict[str, list[tuple[float, float]]] = {}
-        for mark in found:
+        for mark in dots:
             by_colour.setdefault(mark["c"], []).append((self._x(mark["x"]), self._y(mark["y"]) + 6.5))
         self.parts += [marks.dots(places, 1.4, colour, 0.5) for colour, places in by_colour.items()]
 
-    def intervals(self, found: Sequence[Mark], width: float = 2.4) -> None:
+    def intervals(self, lines: Sequence[Mark], width: float = 2.4) -> None:
         """Interval lines: {"x", "x2", "y", "c"}."""
-        for mark in found:
+        for mark in lines:
             y = self._y(mark["y"])
             self.parts.append(
                 marks.line(self._x(mark["x"]), y, self._x(mark["x2"]), y, mark["c"], width=width, cap="round")
             )
 
-    def points(self, found: Sequence[Mark], shape: str = "circle", *, hollow: bool = False, size: int = 54) -> None:
+    def points(self, estimates: Sequence[Mark], shape: str = "circle", *, hollow: bool = False, size: int = 54) -> None:
         """Estimates with hover text: {"x", "y", "c", "d"}."""
-        for mark in found:
+        for mark in estimates:
             x, y = self._x(mark["x"]), self._y(mark["y"])
             self.parts.append(marks.point(x, y, shape, mark["c"], hollow=hollow, size=size, hover=mark["d"]))
 
-    def bars(self, found: Sequence[Mark]) -> None:
+    def bars(self, segments: Sequence[Mark]) -> None:
         """Parts of horizontal bars with hover text: {"x", "x2", "y", "y2", "c", "d"}."""
-        for mark in found:
+        for mark in segments:
             x, y = self._x(mark["x"]), self._y(mark["y"])
             width, height = self._x(mark["x2"]) - x, self._y(mark["y2"]) - y
             self.parts.append(marks.rect(x, y, width, height, mark["c"], hover=mark["d"]))
 
-    def stems(self, found: Sequence[Mark]) -> None:
+    def stems(self, lines: Sequence[Mark]) -> None:
         """Short upright lines across a row: {"x", "y", "y2", "d"}."""
-        for mark in found:
+        for mark in lines:
             x = self._x(mark["x"])
             self.parts.append(
                 marks.line(x, self._y(mark["y"]), x, self._y(mark["y2"]), INK, width=1.4, hover=mark["d"])

@@ -79,19 +79,19 @@ def throughput(
     canvas = Canvas(len(group.cells), (low, high), axis, rounding.ticks(low, high))
     points: dict[bool, list[Mark]] = {False: [], True: []}
     decimals = column_decimals([ratio for cell in group.cells if (ratio := cell.ratio_to_baseline)])
-    lines, rug, beyond, notes, figures, told = [], [], [], [], [], []
+    lines, rug, beyond, notes, figures, descriptions = [], [], [], [], [], []
     for y, cell in enumerate(group.cells):
         metric, colour = group.primary(cell), colours[cell.allocator]
         figures.append(_figure(cell, decimals))
         if metric is None or metric.estimate is None:
             notes.append({"y": y, "t": cell.state if cell.state != "ok" else "not measured"})
-            told.append(f"{cell.name}: {notes[-1]['t']}")
+            descriptions.append(f"{cell.name}: {notes[-1]['t']}")
             continue
         text = f"{cell.name}: {_bracketed(metric, scale)} {unit}"
         if ratio := cell.ratio_to_baseline:
             shown = rounding.ratio(ratio.estimate, ratio.low, ratio.high)
             text += f"; {shown} × {study.baseline}, {words.judged(cell.verdict, cell.rough)}"
-        told.append(text)
+        descriptions.append(text)
         points[bool(cell.copy)].append({"x": metric.estimate / scale.factor, "y": y, "c": colour, "d": text})
         if metric.low is not None and metric.high is not None:
             lines.append({"x": metric.low / scale.factor, "x2": metric.high / scale.factor, "y": y, "c": colour})
@@ -111,20 +111,20 @@ def throughput(
     ]
     canvas.figures(figures, f"× {shortened(study.baseline, 12)}", symbols)
     title = f"{words.metric(group.metric).capitalize()}: {case.full(group)}"
-    return canvas.draw(name, title, f"Estimate and 95 % interval per allocator. {'; '.join(told)}.")
+    return canvas.draw(name, title, f"Estimate and 95 % interval per allocator. {'; '.join(descriptions)}.")
 
 
 def _beyond(
     cell: Cell, values: Sequence[float], domain: tuple[float, float], y: int, unit: str, scale: rounding.Scale
 ) -> list[Mark]:
     """Marks at the ends of a row for the blocks that the axis leaves out."""
-    found: list[Mark] = []
+    beyond: list[Mark] = []
     for right, outside in ((False, [v for v in values if v < domain[0]]), (True, [v for v in values if v > domain[1]])):
         if outside:
             text = f"{cell.name}: {len(outside)} of {len(values)} blocks beyond the axis, "
             text += f"{'up' if right else 'down'} to {scale.show(max(outside) if right else min(outside))} {unit}"
-            found.append({"y": y, "t": "›" if right else "‹", "d": text, "right": right})
-    return found
+            beyond.append({"y": y, "t": "›" if right else "‹", "d": text, "right": right})
+    return beyond
 
 
 def _figure(cell: Cell, decimals: int) -> str:
@@ -162,15 +162,15 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
     canvas = Canvas(len(cells), (0, high), "aborted attempts, %", rounding.ticks(0, high))
     decimals = max(1, rounding.decimals_for(limit)) if limit else 0
     colours = palette.of_causes([cause.name for cause in study.causes])
-    bars, stems, notes, figures, told = [], [], [], [], []
+    bars, stems, notes, figures, descriptions = [], [], [], [], []
     for y, cell in enumerate(cells):
         attempts = cell.blame.get("attempts", 0.0) if cell.blame else 0.0
         if not cell.blame or not attempts:
             notes.append({"y": y, "t": "no blame run" if not cell.blame else "no attempt"})
             figures.append("")
-            told.append(f"{cell.name}: {notes[-1]['t']}")
+            descriptions.append(f"{cell.name}: {notes[-1]['t']}")
             continue
-        at, said = 0.0, []
+        at, shares = 0.0, []
         for cause in study.causes:
             number = cell.blame.get(cause.counter, 0.0)
             if not number:
@@ -181,11 +181,13 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
                 f"({rounding.count(number)} aborts)"
             )
             bars.append({"x": at, "x2": at + share, "y": y - 0.29, "y2": y + 0.29, "c": colours[cause.name], "d": text})
-            said.append(f"{cause.words} {rounding.significant(share)} %")
+            shares.append(f"{cause.words} {rounding.significant(share)} %")
             at += share
         total = cell.blame.get("aborts", 0.0) / attempts
         figures.append(rounding.fixed(100 * total, decimals) + "\u00a0%")
-        told.append(f"{cell.name}: {rounding.percent(total)} of attempts aborted ({', '.join(said) or 'none'})")
+        descriptions.append(
+            f"{cell.name}: {rounding.percent(total)} of attempts aborted ({', '.join(shares) or 'none'})"
+        )
         timed = cell.metrics.get("aborts_per_attempt")
         if timed and timed.estimate is not None:
             text = f"{cell.name}: {rounding.percent(timed.estimate)} in the timing runs"
@@ -196,7 +198,7 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
     canvas.names([_label(cell) for cell in cells])
     canvas.figures(figures, "in all")
     title = f"Causes of aborts: {case.full(group)}"
-    return canvas.draw(name, title, f"Share of attempts by cause of abort, from blame runs. {'; '.join(told)}.")
+    return canvas.draw(name, title, f"Share of attempts by cause of abort, from blame runs. {'; '.join(descriptions)}.")
 
 
 def _ratio_text(span: Ends) -> str:
@@ -219,12 +221,12 @@ def contrast(study: Study, case: Case, shown: Sequence[findings.Contrast], name:
     canvas = Canvas(len(shown), domain, f"ratio of {words.metric(shown[0].metric)}", marks)
     canvas.reference(1.0, margin=0.02)
     decimals = column_decimals([one.ratio for one in shown])
-    points, lines, figures, told = [], [], [], []
+    points, lines, figures, descriptions = [], [], [], []
     for y, one in enumerate(shown):
         span, colour = one.ratio, colours[one.allocator]
         figures.append(rounding.ratio(span.estimate, decimals=decimals))
         text = f"{one.allocator}: {_ratio_text(span)}"
-        told.append(text)
+        descriptions.append(text)
         if span.estimate is not None:
             points.append({"x": span.estimate, "y": y, "c": colour, "d": text})
         if span.low is not None and span.high is not None:
@@ -234,7 +236,7 @@ def contrast(study: Study, case: Case, shown: Sequence[findings.Contrast], name:
     canvas.names([(one.allocator, one.allocator, False) for one in shown])
     canvas.figures(figures, "ratio")
     return canvas.draw(
-        name, f"{shown[0].title.capitalize()}: {case.title}", f"Ratio and 95 % interval. {'; '.join(told)}."
+        name, f"{shown[0].title.capitalize()}: {case.title}", f"Ratio and 95 % interval. {'; '.join(descriptions)}."
     )
 
 
@@ -263,25 +265,25 @@ def effect(study: Study, case: Case, name: str) -> svg.Drawing | None:
     for index, group in enumerate(case.groups):
         given.append((_SERIES[index % len(_SERIES)], case.label(group) or group.sync, group))
     names = [name for name in study.allocators if name != study.baseline]
-    found: list[tuple[int, int, tuple[str, bool], str, Ends]] = []
+    ratios: list[tuple[int, int, tuple[str, bool], str, Ends]] = []
     for row, allocator in enumerate(names):
         for index, (mark, label, group) in enumerate(given):
             for cell in group.cells:
                 if cell.allocator == allocator and cell.copy == 0 and (ratio := cell.ratio_to_baseline):
-                    found.append((row, index, mark, label, ratio))
-    if not found:
+                    ratios.append((row, index, mark, label, ratio))
+    if not ratios:
         return None
     colours = palette.of_allocators(study.allocators)
-    domain, marks = _ratio_frame([item[4] for item in found])
+    domain, marks = _ratio_frame([item[4] for item in ratios])
     canvas = Canvas(len(names), domain, f"× {shortened(study.baseline, 38)}", marks, row=40)
     canvas.reference(1.0, margin=0.02)
     step = 0.52 / max(1, len(given) - 1)
     points: dict[tuple[str, bool], list[Mark]] = {}
-    lines, told = [], []
-    for row, index, mark, label, span in found:
+    lines, descriptions = [], []
+    for row, index, mark, label, span in ratios:
         y, colour = row - 0.26 + index * step, colours[names[row]]
         text = f"{names[row]}, {label}: {_ratio_text(span)}"
-        told.append(text)
+        descriptions.append(text)
         if span.low is not None and span.high is not None:
             lines.append({"x": span.low, "x2": span.high, "y": y, "c": colour})
         points.setdefault(mark, []).append({"x": span.estimate, "y": y, "c": colour, "d": text})
@@ -291,5 +293,5 @@ def effect(study: Study, case: Case, name: str) -> svg.Drawing | None:
     canvas.names([(name, name, False) for name in names])
     return canvas.draw(
         name, f"Allocator effect, synchronised and sequential: {case.title}",
-        f"Ratio to {study.baseline} with 95 % interval. {'; '.join(told)}.",
+        f"Ratio to {study.baseline} with 95 % interval. {'; '.join(descriptions)}.",
     )  # fmt: skip

@@ -54,15 +54,15 @@ def _cause_keys(study: Study) -> tuple[svg.Key, ...]:
 
 
 def _overview(study: Study, names: Names) -> tuple[Plate, ...]:
-    found = heat.build(study)
-    if found is None:
+    heat_map = heat.build(study)
+    if heat_map is None:
         return ()
     case = Case("All cases", "", study.groups, ("",) * len(study.groups), same_work=False)
-    return (Plate(case, names.make("overview", "all"), (("", heat.draw(study, found, names.make("overview"))),)),)
+    return (Plate(case, names.make("overview", "all"), (("", heat.draw(study, heat_map, names.make("overview"))),)),)
 
 
 def _throughput(study: Study, names: Names) -> tuple[Plate, ...]:
-    said = {id(answer.group): findings.answer_sentence(answer) for answer in findings.answers(study)}
+    sentences = {id(answer.group): findings.answer_sentence(answer) for answer in findings.answers(study)}
     plates = []
     for case in study.cases:
         name = names.make("throughput", case.title)
@@ -76,7 +76,7 @@ def _throughput(study: Study, names: Names) -> tuple[Plate, ...]:
                 panel = names.make(name, case.label(group), "panel")
                 panels.append((case.label(group), charts.throughput(study, case, group, panel, domain, scale)))
         if panels:
-            remarks = [findings.leading(case.label(g)) + said[id(g)] for g in case.groups if id(g) in said]
+            remarks = [findings.leading(case.label(g)) + sentences[id(g)] for g in case.groups if id(g) in sentences]
             plates.append(Plate(case, name, tuple(panels), tuple(remarks)))
     return tuple(plates)
 
@@ -142,15 +142,15 @@ def _effects(study: Study, names: Names) -> Figure:
 
 def documents(figures: Iterable[Figure]) -> dict[str, str]:
     """File name without ending -> stand-alone SVG: one sheet per figure, and one per plate where there are several."""
-    found = {}
+    sheets = {}
     for figure in figures:
         per_row = 1 if any(len(plate.panels) > 1 for plate in figure.plates) else 2
-        found[figure.name] = svg.sheet(figure.title, _rows(figure.plates, per_row), figure.legend)
+        sheets[figure.name] = svg.sheet(figure.title, _rows(figure.plates, per_row), figure.legend)
         if len(figure.plates) > 1:
             for plate in figure.plates:
                 row = svg.Row(plate.case.title, plate.panels)
-                found[plate.name] = svg.sheet(figure.title, [row], figure.legend)
-    return found
+                sheets[plate.name] = svg.sheet(figure.title, [row], figure.legend)
+    return sheets
 
 
 def _rows(plates: Sequence[Plate], per_row: int) -> list[svg.Row]:

@@ -115,32 +115,32 @@ def metrics(study: Study) -> list[str]:
 
 def speed_title(study: Study) -> str:
     """What the first figure shows: the one metric of all cases, else throughput in its several forms."""
-    found = metrics(study)
-    return words.metric(found[0]).capitalize() if len(found) == 1 else "Throughput"
+    names = metrics(study)
+    return words.metric(names[0]).capitalize() if len(names) == 1 else "Throughput"
 
 
 def answers(study: Study) -> list[Answer]:
     """One answer per group with at least two measured allocators, in the order of the cases."""
-    found = []
+    answered = []
     for case in study.cases:
         for group in case.groups:
             ranked = ranking(group)
             if len(ranked) < 2:
                 continue
             stated = _headline(study, group)
-            found.append(_stated(case, group, stated) if stated else _derived(study, case, group, ranked))
-    return found
+            answered.append(_stated(case, group, stated) if stated else _derived(study, case, group, ranked))
+    return answered
 
 
 def _headline(study: Study, group: Group) -> Headline | None:
     """The Result's headline about a group: of those that match it, the one that names most of its parameters."""
-    found: list[tuple[int, Headline]] = []
+    matching: list[tuple[int, Headline]] = []
     for item in study.raw.headlines:
         same = item.workload == group.workload and item.sync in (None, group.sync)
         same = same and item.machine in (None, group.machine) and item.group in (None, group.name)
         if same and within(item.parameters, group.parameters) and item.threads in (None, group.threads):
-            found.append((len(item.parameters), item))
-    return max(found, key=lambda one: one[0])[1] if found else None
+            matching.append((len(item.parameters), item))
+    return max(matching, key=lambda one: one[0])[1] if matching else None
 
 
 def _stated(case: Case, group: Group, item: Headline) -> Answer:
@@ -294,11 +294,11 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
         if item.factor != "sequential" and any(_about(item, group) for group in case.groups)
     ]  # fmt: skip
     several = len({item.threads for item in items if item.factor != "threads"}) > 1
-    found = []
+    unsorted = []
     for item in items:
         span = item
         where = words.threads(item.threads) if several and item.threads and item.factor != "threads" else ""
-        found.append(
+        unsorted.append(
             Contrast(
                 item.what,
                 item.allocator,
@@ -308,8 +308,8 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
                 where,
             )
         )
-    order = list(dict.fromkeys(one.title for one in found))
-    return sorted(found, key=lambda one: (order.index(one.title), _place(study, one.allocator)))
+    order = list(dict.fromkeys(one.title for one in unsorted))
+    return sorted(unsorted, key=lambda one: (order.index(one.title), _place(study, one.allocator)))
 
 
 def _about(item: result.Contrast, group: Group) -> bool:

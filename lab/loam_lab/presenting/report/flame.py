@@ -45,10 +45,10 @@ class _Bar:
 
 def figure(study: Study, names: Names) -> Figure:
     """Every flame graph of a result: time under both allocators and their difference; allocation under the first."""
-    found = [one for one in study.raw.flames or () if _whole(one) > 0]
+    graphs = [one for one in study.raw.flames or () if _whole(one) > 0]
     plates = []
-    for command in dict.fromkeys(one.command for one in found):
-        mine = [one for one in found if one.command == command]
+    for command in dict.fromkeys(one.command for one in graphs):
+        mine = [one for one in graphs if one.command == command]
         for kind, title in _KINDS.items():
             panels, remarks = _panels([one for one in mine if one.kind == kind], names)
             if panels:
@@ -87,9 +87,9 @@ def _whole(one: Flame) -> float:
 
 def _below(node: list[Any], ending: str) -> float:
     whole = float(node[1])
-    found = sum(bar.value for bar in _bars(node) if bar.name.endswith(ending)
+    ending_s = sum(bar.value for bar in _bars(node) if bar.name.endswith(ending)
                 and not any(name.endswith(ending) for name in bar.path[:-1]))  # fmt: skip
-    return found / whole if whole else 0.0
+    return ending_s / whole if whole else 0.0
 
 
 def _bars(tree: list[Any]) -> Iterator[_Bar]:
@@ -114,12 +114,12 @@ def _amount(one: Flame, value: float) -> str:
 def _group(bar: _Bar, box: str, x: float, y: float, label: str, ground: str) -> str:
     """A bar with its label, and what flame.js needs of it."""
     name = escape(bar.name, {'"': "&quot;"})
-    said = (
+    label_text = (
         f'<text x="{marks.px(x + 4)}" y="{y + 13}" font-size="11px" fill="{palette.on(ground)}">{escape(label)}</text>'
     )
     return (
         f'<g class="bar" data-at="{bar.at:.6f}" data-share="{bar.share:.6f}" data-name="{name}">'
-        f"{box}{said if label else ''}</g>"
+        f"{box}{label_text if label else ''}</g>"
     )
 
 
@@ -145,8 +145,8 @@ def draw(one: Flame, name: str, *, against: Flame | None = None) -> svg.Drawing:
     kind = _KINDS[one.kind]
     title = f"{kind} under {one.allocator}" + (f", against {against.allocator}" if against else "")
     widest = sorted((bar for bar in bars if len(bar.path) > 1), key=lambda bar: -bar.share)[:3]
-    said = "Call stacks as bars, callers above. Widest: " + ", ".join(
+    description = "Call stacks as bars, callers above. Widest: " + ", ".join(
         f"{b.name} {rounding.percent(b.share)}" for b in widest
     )
     height = ROW * max(len(bar.path) for bar in bars)
-    return svg.Drawing(name, title, said, WIDTH, height, "".join(parts))
+    return svg.Drawing(name, title, description, WIDTH, height, "".join(parts))

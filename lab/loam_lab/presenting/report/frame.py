@@ -33,16 +33,16 @@ class Axis:
     def marked(self) -> list[tuple[float, str]]:
         """(value, label) of the ticks."""
         if self.ticks:
-            found = list(self.ticks)
+            values = list(self.ticks)
         elif self.log:
-            found = log_ticks(self.low, self.high)
+            values = log_ticks(self.low, self.high)
         else:
-            found = [tick * self.factor for tick in rounding.ticks(self.low / self.factor, self.high / self.factor)]
-        shown = [float(f"{value / self.factor:.9g}") for value in found]
+            values = [tick * self.factor for tick in rounding.ticks(self.low / self.factor, self.high / self.factor)]
+        shown = [float(f"{value / self.factor:.9g}") for value in values]
         if self.log or self.ticks:
-            return [(value, short(label)) for value, label in zip(found, shown, strict=True)]
+            return [(value, short(label)) for value, label in zip(values, shown, strict=True)]
         decimals = rounding.tick_decimals(shown)
-        return [(value, rounding.fixed(label, decimals)) for value, label in zip(found, shown, strict=True)]
+        return [(value, rounding.fixed(label, decimals)) for value, label in zip(values, shown, strict=True)]
 
 
 def short(value: float) -> str:
@@ -58,8 +58,8 @@ def log_ticks(low: float, high: float) -> list[float]:
     is too narrow for three of them."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
-        found = [step * 10.0**power for power in decades for step in steps]
-        inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
+        values = [step * 10.0**power for power in decades for step in steps]
+        inside = [value for value in values if low * 0.999 <= value <= high * 1.001]
         if len(inside) >= 3:
             return inside
     return rounding.ticks(low, high)

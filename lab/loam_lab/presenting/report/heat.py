@@ -25,7 +25,7 @@ CHANCE = 0.05
 class Square:
     """One cell of the map. figure: the ratio; mark: of the verdict; colours as #rrggbb; values: per block, scaled.
 
-    told: what a screen reader hears; contaminated: blocks that stayed disturbed; crashed: no measurement to show
+    description: what a screen reader hears; contaminated: blocks that stayed disturbed; crashed: no measurement to show
     """
 
     allocator: str
@@ -33,7 +33,7 @@ class Square:
     mark: str
     ground: str
     ink: str
-    told: str
+    description: str
     values: tuple[str, ...]
     contaminated: int
     crashed: bool
@@ -116,24 +116,24 @@ def _square(study: Study, group: Group, cell: Cell, label: str, reach: float, fa
         place = math.log(span.estimate) / reach
         ground = colour(-place if findings.less_is_better(group) else place)
         figure = rounding.ratio(span.estimate)
-    found = verdict(cell)
-    told = f"{cell.allocator}, {label}: "
+    judged = verdict(cell)
+    description = f"{cell.allocator}, {label}: "
     if crashed:
-        told += cell.state if cell.state != "ok" else "not measured"
+        description += cell.state if cell.state != "ok" else "not measured"
     elif span is None:
-        told += "the baseline"
+        description += "the baseline"
     else:
-        told += f"{figure} times {study.baseline} {findings.spoken(span)}, {words.judged(found, cell.rough)}"
-        if found != cell.verdict:
-            told += f" ({cell.verdict} on its own; among all cells, chance can explain it)"
+        description += f"{figure} times {study.baseline} {findings.spoken(span)}, {words.judged(judged, cell.rough)}"
+        if judged != cell.verdict:
+            description += f" ({cell.verdict} on its own; among all cells, chance can explain it)"
     if cell.contaminated:
-        told += f"; {cell.contaminated} blocks stayed disturbed"
+        description += f"; {cell.contaminated} blocks stayed disturbed"
         if cell.ratio_without_contaminated is not None:
-            told += f", without them {rounding.ratio(cell.ratio_without_contaminated.estimate)}"
+            description += f", without them {rounding.ratio(cell.ratio_without_contaminated.estimate)}"
     values = metric.values if metric else ()
-    mark = "" if crashed or span is None else words.verdict_mark(found)
+    mark = "" if crashed or span is None else words.verdict_mark(judged)
     return Square(
-        cell.allocator, figure, mark, ground, palette.on(ground), told,
+        cell.allocator, figure, mark, ground, palette.on(ground), description,
         tuple(f"{value / factor:.{decimals + 1}f}" for value in values), cell.contaminated, crashed,
     )  # fmt: skip
 
@@ -154,7 +154,7 @@ def draw(study: Study, heat: Heat, name: str) -> svg.Drawing:
             if square is None:
                 continue
             x = _LABEL + column * _WIDE
-            parts.append(marks.rect(x + 1, y + 1, _WIDE - 2, _HIGH - 2, square.ground, hover=square.told))
+            parts.append(marks.rect(x + 1, y + 1, _WIDE - 2, _HIGH - 2, square.ground, hover=square.description))
             if square.contaminated:
                 parts.append(marks.hatch(x + 1, y + 1, _WIDE - 2, _HIGH - 2, square.ink, 9))
             shown = f"{square.figure} {square.mark}".strip()
@@ -166,5 +166,5 @@ def draw(study: Study, heat: Heat, name: str) -> svg.Drawing:
         parts.append(marks.text(x + _WIDE / 2, y + 28, label, size=10, anchor="middle", ink=MUTED))
     parts.append(marks.text(0, y + 11, f"× {study.baseline}, log scale", size=11, ink=INK, room=_LABEL - 8))
     width = _LABEL + max(len(heat.allocators), 5) * _WIDE
-    told = "; ".join(square.told for row in heat.rows for square in row.squares if square)
-    return svg.Drawing(name, "Every allocator in every case", told, width, y + 36, "".join(parts))
+    description = "; ".join(square.description for row in heat.rows for square in row.squares if square)
+    return svg.Drawing(name, "Every allocator in every case", description, width, y + 36, "".join(parts))

@@ -112,8 +112,8 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
 
 def _group(study: Study, group: Group) -> list[listing.Table]:
     """A group's tables: main metrics, block by block, everything else."""
-    found = (listing.group(study, group), listing.values(group), listing.others(group))
-    return [table for table in found if table is not None]
+    tables = (listing.group(study, group), listing.values(group), listing.others(group))
+    return [table for table in tables if table is not None]
 
 
 def byline(study: Study) -> list[str]:
@@ -176,20 +176,20 @@ def incomplete(study: Study) -> str:
 
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that this report has, in the order of the page."""
-    found = [("answer", "Answer")]
+    anchors = [("answer", "Answer")]
     if screening.tables(study):
-        found.append(("factors", "Factors"))
+        anchors.append(("factors", "Factors"))
     if search.tables(study):
-        found.append(("search", "Settings"))
+        anchors.append(("search", "Settings"))
     if study.raw.claims:
-        found.append(("claims", "Claims"))
-    found += [(figure.name, figure.short) for figure in figures if not figure.about_runs]
+        anchors.append(("claims", "Claims"))
+    anchors += [(figure.name, figure.short) for figure in figures if not figure.about_runs]
     if any(cell.counters for cell in study.cells):
-        found.append(("counters", "Counters"))
+        anchors.append(("counters", "Counters"))
     if study.raw.paper_figures:
-        found.append(("paper", "Beside the paper"))
+        anchors.append(("paper", "Beside the paper"))
     if study.raw.warnings or study.raw.failures or any(cell.warnings for cell in study.cells):
-        found.append(("warnings", "Warnings"))
-    found.append(("limits", "Limits"))
-    found += [(figure.name, figure.short) for figure in figures if figure.about_runs]
-    return [*found, ("machine", "Machine"), ("numbers", "Numbers"), ("repeat", "Repeat")]
+        anchors.append(("warnings", "Warnings"))
+    anchors.append(("limits", "Limits"))
+    anchors += [(figure.name, figure.short) for figure in figures if figure.about_runs]
+    return [*anchors, ("machine", "Machine"), ("numbers", "Numbers"), ("repeat", "Repeat")]

@@ -42,17 +42,17 @@ def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
     here = {str(study.raw.machine.get("fingerprint") or "")}
     here |= {str(one.get("fingerprint") or "") for one in study.raw.machines.values()}
-    return [claim(item, here, told(_said(study.others, study, item))) for item in study.raw.claims or ()]
+    return [claim(item, here, notes_of(_verdicts(study.others, study, item))) for item in study.raw.claims or ()]
 
 
-def _said(of: Iterable[together.Run], study: Study, item: result.Claim) -> list[together.Verdict]:
+def _verdicts(of: Iterable[together.Run], study: Study, item: result.Claim) -> list[together.Verdict]:
     return together.verdicts(of, study.raw.study, item.id, item.predicate)
 
 
-def told(others: Sequence[together.Verdict]) -> list[str]:
+def notes_of(others: Sequence[together.Verdict]) -> list[str]:
     """What other runs said, as notes."""
-    said = together.told(others)
-    return [console.plain(f"in other runs: {'; '.join(said)}")] if said else []
+    summaries = together.summaries(others)
+    return [console.plain(f"in other runs: {'; '.join(summaries)}")] if summaries else []
 
 
 def summary(study: Study) -> str:
@@ -61,10 +61,12 @@ def summary(study: Study) -> str:
     if not study.others or not study.raw.claims:
         return own
     every = together.newest_first([together.of_result(study.raw), *study.others])
-    standing = [_said(every, study, item)[0].claim for item in study.raw.claims]
+    standing = [_verdicts(every, study, item)[0].claim for item in study.raw.claims]
     count = len(study.others)
-    found = tally([claim(item, ()) for item in standing])
-    return f"{own} With {count} other run{'' if count == 1 else 's'}: {console.plain(found[:1].lower() + found[1:])}"
+    overall = tally([claim(item, ()) for item in standing])
+    return (
+        f"{own} With {count} other run{'' if count == 1 else 's'}: {console.plain(overall[:1].lower() + overall[1:])}"
+    )
 
 
 def claim(item: result.Claim, here: Collection[str], more: Iterable[str] = ()) -> Claim:
@@ -82,7 +84,7 @@ def claim(item: result.Claim, here: Collection[str], more: Iterable[str] = ()) -
         notes.append("the paper's own numbers contradict it, whatever is measured")
     if item.follows_from:
         notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
-    notes += [one.told() for one in item.assumed]
+    notes += [one.words() for one in item.assumed]
     notes += [f"rests on assumed numbers of {name} ({', '.join(keys)})" for name, keys in item.guessed.items()]
     if item.note:
         notes.append(item.note)
@@ -120,40 +122,42 @@ def value(given: result.Interval | result.Entry) -> str:
         return f"{shown[0]} [{shown[1]}, {shown[2]}]"
     if given is None or isinstance(given, bool):
         return MISSING if given is None else ("yes" if given else "no")
-    found = number(given)
-    return str(given) if found is None else _plain(found)
+    printed = number(given)
+    return str(given) if printed is None else _plain(printed)
 
 
 # From here on an estimate is told in thousands, millions and so on; a paper's own numbers are left as they are.
 _LARGE = 1e5
 
 
-def _scaled(found: float) -> str:
+def _scaled(estimate: float) -> str:
     """A measured number without an interval: four digits, large ones in thousands, millions and so on."""
-    if abs(found) < _LARGE:
-        return _plain(found)
-    scale = rounding.scale_for([found], "")
-    return f"{rounding.significant(found / scale.factor, 4)} {scale.unit}"
+    if abs(estimate) < _LARGE:
+        return _plain(estimate)
+    scale = rounding.scale_for([estimate], "")
+    return f"{rounding.significant(estimate / scale.factor, 4)} {scale.unit}"
 
 
-def _plain(found: float) -> str:
+def _plain(printed: float) -> str:
     """A number of a paper with its own digits: 12.5 stays 12.5, 1/3 gets four digits."""
-    if found == int(found) and abs(found) < 1e15:
-        return rounding.fixed(found, 0)
-    exact = f"{found:.10g}"
+    if printed == int(printed) and abs(printed) < 1e15:
+        return rounding.fixed(printed, 0)
+    exact = f"{printed:.10g}"
     digits = len(exact.partition(".")[2]) if "e" not in exact else 9
-    return rounding.fixed(found, digits) if digits <= 4 else rounding.significant(found, 4)
+    return rounding.fixed(printed, digits) if digits <= 4 else rounding.significant(printed, 4)
 
 
-def tally(found: list[Claim]) -> str:
+def tally(counted: list[Claim]) -> str:
     """ "12 of 20 claims reproduced, 3 contradicted, 5 undecided"."""
-    derived = sum(claim.derived for claim in found)
-    found = [claim for claim in found if not claim.derived]
-    counts = {word: sum(claim.verdict == word for claim in found) for word in dict.fromkeys(c.verdict for c in found)}
+    derived = sum(claim.derived for claim in counted)
+    counted = [claim for claim in counted if not claim.derived]
+    counts = {
+        word: sum(claim.verdict == word for claim in counted) for word in dict.fromkeys(c.verdict for c in counted)
+    }
     order = [word for _, word in VERDICTS.values() if word in counts] + [w for w in counts if w not in VERDICTS]
     parts = [f"{counts[word]} {word}" for word in order]
     more = f" {derived} more follow{'s' if derived == 1 else ''} from these." if derived else ""
-    return f"Of {len(found)} claim{'' if len(found) == 1 else 's'} {words.listing(parts)}.{more}"
+    return f"Of {len(counted)} claim{'' if len(counted) == 1 else 's'} {words.listing(parts)}.{more}"
 
 
 @dataclass(frozen=True)
@@ -173,18 +177,18 @@ class Pair:
 
 def pairs(study: Study) -> list[Pair]:
     """The paper's figures and tables that the Result holds, in its order."""
-    found = []
+    compared = []
     for item in study.raw.paper_figures or ():
         paper, ours = item.paper, item.ours
         name = item.id
-        found.append(
+        compared.append(
             Pair(
                 name, item.title, paper.note or "",
                 _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
                 paper_figures.draw(study, item),
             )
         )  # fmt: skip
-    return found
+    return compared
 
 
 def _cell(given: result.Entry) -> str:

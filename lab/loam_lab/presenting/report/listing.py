@@ -82,18 +82,18 @@ def geomeans(study: Study) -> Table | None:
 
 def best(study: Study) -> Table | None:
     """How sure it is which allocator is the best of each case: the three most probable; None without probabilities."""
-    found: dict[str, list[tuple[float, str]]] = {}
+    by_case: dict[str, list[tuple[float, str]]] = {}
     for one in study.raw.best:
         probability = one.probability
         if probability is not None:
             label = str(one.label or one.group)
-            found.setdefault(label, []).append((probability, one.allocator))
+            by_case.setdefault(label, []).append((probability, one.allocator))
     rows = []
-    for label, ranked in found.items():
-        told = [
+    for label, ranked in by_case.items():
+        most_probable = [
             f"{name} {rounding.percent(share, 2)}" for share, name in sorted(ranked, reverse=True)[:3] if share >= 0.005
         ]
-        rows.append((label, *told, *[MISSING] * (3 - len(told))))
+        rows.append((label, *most_probable, *[MISSING] * (3 - len(most_probable))))
     columns = (Column("Case"), Column("Most probable"), Column("then"), Column("then"))
     return Table("Probability of being the best", columns, tuple(rows)) if rows else None
 
@@ -216,19 +216,19 @@ def aborts(study: Study, case: Case, members: Group) -> Table | None:
 
 def contrasts(study: Study, case: Case) -> Table | None:
     """Ratios between two ways of doing the same, one row per allocator; None where the case has none."""
-    found = findings.contrasts(study, case)
-    if not found:
+    compared = findings.contrasts(study, case)
+    if not compared:
         return None
-    decimals = charts.column_decimals([one.ratio for one in found])
+    decimals = charts.column_decimals([one.ratio for one in compared])
     rows = tuple(
         (one.allocator, one.title, words.metric(one.metric), *rounding.spread(one.ratio, decimals), one.verdict)
-        for one in found
+        for one in compared
     )  # fmt: skip
     columns = (
         Column("Allocator"), Column("Comparison"), Column("Ratio of"), Column("Ratio", numeric=True),
         Column("95 % interval", numeric=True), Column("Verdict"),
     )  # fmt: skip
-    return Table(case.title, columns, rows, tuple(one.allocator for one in found))
+    return Table(case.title, columns, rows, tuple(one.allocator for one in compared))
 
 
 def sentinel(fit: findings.Fitness) -> Table:
@@ -274,17 +274,17 @@ _ASLR = {"0": "off", "1": "partial", "2": "full"}
 def machine(study: Study) -> list[tuple[str, str]]:
     """The machine and the build as pairs of term and value; unknown keys of the Result are kept."""
     machines = study.raw.machines
-    found = []
+    terms = []
     for name, facts in machines.items() if len(machines) > 1 else [("", study.raw.machine)]:
-        found += [("Machine", name)] if name else []
-        found += _facts(facts)
+        terms += [("Machine", name)] if name else []
+        terms += _facts(facts)
     for key, value in asdict(study.raw.build).items():
-        found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
-    return found
+        terms.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
+    return terms
 
 
 def _facts(given: Facts) -> list[tuple[str, str]]:
-    found = []
+    terms = []
     for key in [*(key for key in _MACHINE if key in given), *(key for key in given if key not in _MACHINE)]:
         value = given[key]
         text = str(MISSING if value in (None, "") else value)
@@ -292,8 +292,8 @@ def _facts(given: Facts) -> list[tuple[str, str]]:
             text = rounding.size(number(value))
         elif key == "aslr":
             text = _ASLR.get(text, text)
-        found.append((_MACHINE.get(key, key.replace("_", " ").capitalize()), text))
-    return found
+        terms.append((_MACHINE.get(key, key.replace("_", " ").capitalize()), text))
+    return terms
 
 
 def failures(study: Study) -> Table | None:

@@ -63,8 +63,8 @@ def text(
     style = ' font-weight="600"' if bold else ""
     style += ' font-style="italic"' if italic else ""
     style += f' text-anchor="{anchor}"' if anchor != "start" else ""
-    told = hover or (words if shown != words else "")
-    title = f"<title>{escape(told)}</title>" if told else ""
+    full_text = hover or (words if shown != words else "")
+    title = f"<title>{escape(full_text)}</title>" if full_text else ""
     return f'<text x="{px(x)}" y="{px(y)}" font-size="{px(size)}px"{style}{paint("fill", ink)}>{title}{escape(shown)}</text>'
 
 

@@ -15,33 +15,33 @@ _SAMPLES_MAX = 200
 
 def samples(cell: Cell) -> list[tuple[float, float]]:
     """(seconds, PSS or else RSS in bytes) of a cell's memory run; none where it has no such run."""
-    found = []
+    points = []
     for sample in cell.memory.samples[:_SAMPLES_MAX] if cell.memory else ():
         if len(sample) < 2:
             continue
         pss = sample[2] if len(sample) > 2 else None
         value = pss if pss is not None else sample[1]
         if (when := sample[0]) is not None and value is not None:
-            found.append((when, value))
-    return found
+            points.append((when, value))
+    return points
 
 
 def courses(study: Study, group: Group, name: str, title: str) -> svg.Drawing | None:
     """Memory over time, one line per allocator; None without samples."""
-    known = [(cell, found) for cell in group.cells if not cell.copy and len(found := samples(cell)) > 1]
+    known = [(cell, course) for cell in group.cells if not cell.copy and len(course := samples(cell)) > 1]
     if not known:
         return None
     colours = palette.of_allocators(study.allocators)
-    factor = rounding.scale_for([value for _, found in known for _, value in found], "B").factor
-    times = [when for _, found in known for when, _ in found]
-    values = [value for _, found in known for _, value in found]
+    factor = rounding.scale_for([value for _, course in known for _, value in course], "B").factor
+    times = [when for _, course in known for when, _ in course]
+    values = [value for _, course in known for _, value in course]
     frame = Frame(Axis("seconds", *span(times, room=0)), Axis("", *span(values, zero=True), factor=factor), 210)
-    told = []
-    for cell, found in known:
-        peak = max(value for _, value in found)
-        frame.line(found, colours[cell.allocator], hover=f"{cell.name}: peak {rounding.size(peak)}")
-        told.append(f"{cell.name}: peak {rounding.size(peak)}")
-    return frame.draw(name, f"Memory over time: {title}", f"Proportional set size. {'; '.join(told)}.")
+    descriptions = []
+    for cell, course in known:
+        peak = max(value for _, value in course)
+        frame.line(course, colours[cell.allocator], hover=f"{cell.name}: peak {rounding.size(peak)}")
+        descriptions.append(f"{cell.name}: peak {rounding.size(peak)}")
+    return frame.draw(name, f"Memory over time: {title}", f"Proportional set size. {'; '.join(descriptions)}.")
 
 
 def unit(group: Group) -> str:
@@ -56,37 +56,37 @@ def amount(cell: Cell) -> float | None:
 
 def trade(study: Study, group: Group, name: str, title: str) -> svg.Drawing | None:
     """Primary metric against memory; rings are of allocators that another one beats in both. None below two points."""
-    found = [
+    pairs = [
         (cell, metric, bytes_)
         for cell in group.cells
         if not cell.copy and (metric := group.primary(cell)) and metric.estimate is not None
         and (bytes_ := amount(cell)) is not None
     ]  # fmt: skip
-    if len(found) < 2:
+    if len(pairs) < 2:
         return None
     colours = palette.of_allocators(study.allocators)
     scale = charts.throughput_scale([group])
-    memory = rounding.scale_for([bytes_ for _, _, bytes_ in found], "B")
-    ends = [v for _, m, _ in found for v in (m.low, m.estimate, m.high) if v is not None]
-    across = Axis(f"mean memory, {memory.unit}", *span([b for _, _, b in found], room=0.12), factor=memory.factor)
+    memory = rounding.scale_for([bytes_ for _, _, bytes_ in pairs], "B")
+    ends = [v for _, m, _ in pairs for v in (m.low, m.estimate, m.high) if v is not None]
+    across = Axis(f"mean memory, {memory.unit}", *span([b for _, _, b in pairs], room=0.12), factor=memory.factor)
     frame = Frame(across, Axis("", *span(ends), factor=scale.factor))
     sign = -1 if findings.less_is_better(group) else 1
-    points = [(bytes_, sign * (metric.estimate or 0.0)) for _, metric, bytes_ in found]
+    points = [(bytes_, sign * (metric.estimate or 0.0)) for _, metric, bytes_ in pairs]
     lost = [any(b <= bytes_ and v > value for b, v in points) for bytes_, value in points]
     front = sorted((bytes_, sign * value) for (bytes_, value), out in zip(points, lost, strict=True) if not out)
     if len(front) > 1:
         frame.line(front, MUTED, width=1)
-    told = []
-    for (cell, metric, bytes_), beaten in zip(found, lost, strict=True):
+    descriptions = []
+    for (cell, metric, bytes_), beaten in zip(pairs, lost, strict=True):
         value = metric.estimate or 0.0
         text = f"{cell.name}: {scale.show(value)} {scale.unit}, {rounding.size(bytes_)}"
-        told.append(text + (" (beaten in both)" if beaten else ""))
+        descriptions.append(text + (" (beaten in both)" if beaten else ""))
         if metric.low is not None and metric.high is not None:
             centre = bytes_, bytes_
             frame.cross(centre, (metric.low, metric.high), colours[cell.allocator])
         frame.point(bytes_, value, colours[cell.allocator], hollow=beaten, hover=text)
     return frame.draw(
-        name, f"Time and memory: {title}", f"{words.metric(group.metric)} against memory. {'; '.join(told)}."
+        name, f"Time and memory: {title}", f"{words.metric(group.metric)} against memory. {'; '.join(descriptions)}."
     )
 
 

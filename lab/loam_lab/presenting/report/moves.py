@@ -65,10 +65,10 @@ class Moves:
 
 def of_cell(cell: Cell) -> Moves | None:
     """The lines that moved in a cell's first run; None where nothing did, or no simulator was there to see it."""
-    found = cell.moves
-    if found is None or not found.lines:
+    moves = cell.moves
+    if moves is None or not moves.lines:
         return None
-    return Moves(found.begin_ms, found.end_ms, found.columns, tuple(map(_line, found.lines[:_LINES_MAX])))
+    return Moves(moves.begin_ms, moves.end_ms, moves.columns, tuple(map(_line, moves.lines[:_LINES_MAX])))
 
 
 def _line(item: MovedLine) -> Line:
@@ -96,20 +96,20 @@ def draw(allocator: str, moves: Moves, name: str) -> svg.Drawing:
     y = 0.0
     for index, line in enumerate(moves.lines):
         letter = chr(ord("A") + index)
-        said = f"{letter}: {rounding.count(line.transfers)} transfers, {line.sharing}"
-        parts.append(marks.text(0, y + 12, said, size=12, bold=True, room=_WIDTH))
+        heading = f"{letter}: {rounding.count(line.transfers)} transfers, {line.sharing}"
+        parts.append(marks.text(0, y + 12, heading, size=12, bold=True, room=_WIDTH))
         if line.asked_by:
             parts.append(marks.text(0, y + 26, line.asked_by, size=10, ink=MUTED, room=_WIDTH, hover=line.asked_by))
         y += _HEAD
         drawn, high = _course(line, moves, y)
         parts += [*drawn, *_square(line, y)]
         y += max(high, _SQUARE) + _FOOT + _GAP
-    told = "; ".join(
+    description = "; ".join(
         f"line {chr(ord('A') + index)}, {line.asked_by or 'of unknown code'}: {line.transfers} transfers, {line.sharing}, "
         f"cores {', '.join(map(str, line.cores))}" for index, line in enumerate(moves.lines)
     )  # fmt: skip
     return svg.Drawing(
-        name, f"Cache lines that moved between cores, under {allocator}", told, _WIDTH, int(y), "".join(parts)
+        name, f"Cache lines that moved between cores, under {allocator}", description, _WIDTH, int(y), "".join(parts)
     )
 
 
@@ -131,7 +131,7 @@ def _course(line: Line, moves: Moves, top: float) -> tuple[list[str], float]:
                 boxes.setdefault(_step(count, most), []).append(box)
     whole = len(rows) * high
     parts = [marks.rect(_LEFT, top, _STRIP, whole - 1, FAINT)]
-    parts += [marks.path("".join(found), _shade(step)) for step, found in sorted(boxes.items())]
+    parts += [marks.path("".join(shapes), _shade(step)) for step, shapes in sorted(boxes.items())]
     for place, row in enumerate(rows):
         if high >= 14 or place in (0, len(rows) - 1):
             label = f"core {row[0]}" if len(row) == 1 else f"{row[0]}–{row[-1]}"
@@ -158,7 +158,7 @@ def _square(line: Line, top: float) -> list[str]:
     for (before, after), count in sums.items():
         boxes.setdefault(_step(count, most), []).append(_box(left + after * size, top + before * size, size, size))
     parts = [marks.rect(left, top, _SQUARE, _SQUARE, FAINT)]
-    parts += [marks.path("".join(found), _shade(step)) for step, found in sorted(boxes.items())]
+    parts += [marks.path("".join(shapes), _shade(step)) for step, shapes in sorted(boxes.items())]
     parts.append(marks.text(left, top + _SQUARE + 11, "from ↓ to →", size=9, ink=INK))
     return parts
 

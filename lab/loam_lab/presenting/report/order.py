@@ -20,11 +20,11 @@ _POINTS_MAX = 600
 def by_group(study: Study) -> list[tuple[Group, list[TimelineRun]]]:
     """Groups with their entries of the Result's timeline, in the order of time; groups without any are left out."""
     owner = {id(cell): group for group in study.every for cell in group.cells}
-    found: dict[int, list[TimelineRun]] = {}
+    entries: dict[int, list[TimelineRun]] = {}
     for entry in study.raw.timeline:
         if 0 <= entry.cell < len(study.cells) and entry.t_s is not None and entry.value is not None:
-            found.setdefault(id(owner[id(study.cells[entry.cell])]), []).append(entry)
-    return [(group, sorted(found[id(group)], key=_when)) for group in study.groups if id(group) in found]
+            entries.setdefault(id(owner[id(study.cells[entry.cell])]), []).append(entry)
+    return [(group, sorted(entries[id(group)], key=_when)) for group in study.groups if id(group) in entries]
 
 
 def _when(entry: TimelineRun) -> float:
@@ -73,13 +73,13 @@ def draw(study: Study, group: Group, entries: list[TimelineRun], name: str, titl
         hover = f"{cell.name}, block {entry.block + 1}: {y:+.1f} % after {x:.1f} s"
         hover += f", disturbed {rounding.percent(entry.share)} of the time" if entry.share else ""
         frame.point(x, y, colours[cell.allocator], hollow=True, hover=hover)
-    for colour, found in quiet.items():
-        frame.dots(found, colour)
-    told = f"{len(places)} runs, from {min(y for _, y, _ in places):.1f} % to {max(y for _, y, _ in places):.1f} %"
+    for colour, dots in quiet.items():
+        frame.dots(dots, colour)
+    extent = f"{len(places)} runs, from {min(y for _, y, _ in places):.1f} % to {max(y for _, y, _ in places):.1f} %"
     return frame.draw(
         name,
         f"Order and drift: {title}",
-        f"Difference to the allocator's median, per cent. {told}; {marked} disturbed.",
+        f"Difference to the allocator's median, per cent. {extent}; {marked} disturbed.",
     )
 
 

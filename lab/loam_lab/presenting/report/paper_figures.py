@@ -27,12 +27,12 @@ def draw(study: Study, item: PaperFigure) -> tuple[tuple[str, svg.Drawing], ...]
         if len(row) == len(columns):
             parts.setdefault(str(row[0]) if labelled else "", []).append(row[1:] if labelled else row)
     heads = columns[1:] if labelled else columns
-    found = []
+    panels = []
     for part, lines in parts.items():
         panel = _panel(study, item.id, item.title, part, heads, lines)
         if panel is not None:
-            found.append(panel)
-    return tuple(found)
+            panels.append(panel)
+    return tuple(panels)
 
 
 def _interval(value: Entry) -> Ends | None:
@@ -60,7 +60,7 @@ def _panel(
     log_across = places[0] > 0 and places[-1] >= 4 * places[0]
     across = Axis(heads[0].replace("_", " "), *span(places, log=log_across), log=log_across, ticks=tuple(places))
     frame = Frame(across, Axis("", *span(ends, log=log_up), log=log_up, factor=scale.factor))
-    told = []
+    descriptions = []
     for head, spans in values.items():
         course = sorted((x, one) for x, one in zip(levels, spans, strict=True) if x is not None and one is not None)
         band = [(x, one.low, one.high) for x, one in course if one.low is not None and one.high is not None]
@@ -71,11 +71,11 @@ def _panel(
         for x, one in course:
             text = f"{head}, {heads[0]} {rounding.significant(x, 3)}: {scale.show(one.estimate)} {scale.unit}".strip()
             frame.point(x, one.estimate or 0.0, colours[head], hover=text)
-            told.append(text)
+            descriptions.append(text)
     caption = ", ".join(
         word for word in (f"Here: {part}" if part else "Here", f"in {scale.unit}" if scale.unit else "") if word
     )
     drawing = frame.draw(
-        slug("beside", figure, part), f"{figure}, {part or title}", f"Measured here. {'; '.join(told)}."
+        slug("beside", figure, part), f"{figure}, {part or title}", f"Measured here. {'; '.join(descriptions)}."
     )
     return caption, drawing

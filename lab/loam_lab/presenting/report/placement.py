@@ -31,12 +31,12 @@ class Picture:
 
 def pictures(study: Study) -> list[Picture]:
     """The placements of the Result that have blocks, each at most 64 of them."""
-    found = []
+    drawn = []
     for item in study.raw.placements or ():
         blocks = item.blocks[:_BLOCKS_MAX]
         if blocks:
             figure, title = item.figure, item.title
-            found.append(
+            drawn.append(
                 Picture(
                     item.allocator, item.kind,
                     ": ".join(part for part in (figure[:1].upper() + figure[1:], title) if part),
@@ -44,16 +44,16 @@ def pictures(study: Study) -> list[Picture]:
                     tuple(sorted(blocks, key=lambda block: block.address)),
                 )
             )  # fmt: skip
-    return found
+    return drawn
 
 
 def _colour(thread: int) -> str:
     return palette.THREADS[thread % len(palette.THREADS)]
 
 
-def legend(found: list[Picture]) -> tuple[svg.Key, ...]:
+def legend(drawn: list[Picture]) -> tuple[svg.Key, ...]:
     """One key per thread, and one for what is shared."""
-    threads = sorted({block.thread for picture in found for block in picture.blocks})
+    threads = sorted({block.thread for picture in drawn for block in picture.blocks})
     keys = [svg.Key(f"thread {thread}", _colour(thread)) for thread in threads]
     return (*keys, svg.Key("shared by threads", palette.SHARED, "line"))
 
@@ -165,5 +165,5 @@ def _records(picture: Picture, name: str) -> svg.Drawing:
         parts.append(marks.rect(right + 4, places[record] - 6, 8, 12, edge))
         parts.append(marks.text(right + 18, places[record] + 4, f"{record}", size=10, ink=INK, room=80))
     title = f"{picture.allocator}: {picture.title or 'blocks and their records'}"
-    said = f"{remark(picture)} Records ignore {words.listing([f'{picture.shift} bits'])} of an address."
-    return svg.Drawing(name, title, said, _WIDTH, height, "".join(parts))
+    description = f"{remark(picture)} Records ignore {words.listing([f'{picture.shift} bits'])} of an address."
+    return svg.Drawing(name, title, description, _WIDTH, height, "".join(parts))

@@ -15,31 +15,33 @@ def shares(cell: Cell) -> list[tuple[float, float]]:
     total = sum(counts)
     if not total or len(bounds) != len(counts):
         return []
-    found = [(bound, sum(counts[index:]) / total) for index, bound in enumerate(bounds) if bound]
-    return [(bound, share) for bound, share in found if share > 0]
+    points = [(bound, sum(counts[index:]) / total) for index, bound in enumerate(bounds) if bound]
+    return [(bound, share) for bound, share in points if share > 0]
 
 
 def draw(study: Study, group: Group, name: str, title: str) -> svg.Drawing | None:
     """One line per allocator over logarithmic axes; None where no cell of the group has aborted and been counted."""
-    known = [(cell, found) for cell in group.cells if not cell.copy and (found := shares(cell))]
+    known = [(cell, points) for cell in group.cells if not cell.copy and (points := shares(cell))]
     if not known:
         return None
     colours = palette.of_allocators(study.allocators)
-    aborts = sorted({bound for _, found in known for bound, _ in found})
-    percents = [100 * share for _, found in known for _, share in found]
+    aborts = sorted({bound for _, points in known for bound, _ in points})
+    percents = [100 * share for _, points in known for _, share in points]
     across = Axis("aborts before the commit, at least", *span(aborts, log=True), log=True, ticks=tuple(aborts))
     frame = Frame(across, Axis("", *span(percents, log=True), log=True), 220)
-    told = []
-    for cell, found in known:
+    descriptions = []
+    for cell, points in known:
         colour = colours[cell.allocator]
-        if len(found) > 1:
-            frame.line([(bound, 100 * share) for bound, share in found], colour, hover=cell.name)
-        for bound, share in found:
+        if len(points) > 1:
+            frame.line([(bound, 100 * share) for bound, share in points], colour, hover=cell.name)
+        for bound, share in points:
             text = (
                 f"{cell.name}: {rounding.percent(share)} of transactions aborted {rounding.count(bound)} times or more"
             )
             frame.point(bound, 100 * share, colour, hover=text)
-        told.append(
-            f"{cell.name}: {rounding.percent(found[0][1])} at least once, worst {rounding.count(found[-1][0])} or more"
+        descriptions.append(
+            f"{cell.name}: {rounding.percent(points[0][1])} at least once, worst {rounding.count(points[-1][0])} or more"
         )
-    return frame.draw(name, f"Aborts per commit: {title}", f"Share of transactions, per cent. {'; '.join(told)}.")
+    return frame.draw(
+        name, f"Aborts per commit: {title}", f"Share of transactions, per cent. {'; '.join(descriptions)}."
+    )

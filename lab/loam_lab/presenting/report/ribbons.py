@@ -26,7 +26,7 @@ class Course:
 
 def courses(study: Study) -> list[Course]:
     """Every course of the study: per factor, the groups that agree in all else."""
-    found = []
+    of_factors = []
     factors = ["threads", *dict.fromkeys(key for group in study.groups for key in group.parameters)]
     for factor in factors:
         by_rest: dict[tuple[object, ...], dict[float, Group]] = {}
@@ -38,8 +38,8 @@ def courses(study: Study) -> list[Course]:
             if len(members) >= _LEVELS_MIN:
                 levels = tuple(sorted(members))
                 groups = tuple(members[level] for level in levels)
-                found.append(Course(factor, levels, groups, _case(study, groups, factor)))
-    return found
+                of_factors.append(Course(factor, levels, groups, _case(study, groups, factor)))
+    return of_factors
 
 
 def _rest(group: Group, factor: str) -> tuple[object, ...]:
@@ -96,7 +96,7 @@ def draw(study: Study, course: Course, name: str) -> svg.Drawing | None:
     title = "threads" if course.factor == "threads" else course.factor.replace("_", " ")
     across = Axis(title, *span(course.levels, log=log_across), log=log_across, ticks=course.levels)
     frame = Frame(across, Axis("", *span(known, log=log_up), log=log_up, factor=scale.factor))
-    told = []
+    descriptions = []
     for allocator in study.allocators:
         colour = colours[allocator]
         middle, band, raw, points = [], [], [], []
@@ -112,7 +112,7 @@ def draw(study: Study, course: Course, name: str) -> svg.Drawing | None:
             raw += [(level, value) for value in metric.values if low <= value <= high]
             at = f"{_level(course, level)}: {scale.show(metric.estimate)}"
             points.append((level, metric.estimate, f"{allocator}, {at} {scale.unit}"))
-            told.append(f"{allocator}, {at}")
+            descriptions.append(f"{allocator}, {at}")
         if len(band) > 1:
             frame.ribbon(band, colour)
         if len(middle) > 1:
@@ -121,7 +121,7 @@ def draw(study: Study, course: Course, name: str) -> svg.Drawing | None:
             frame.point(x, y, colour, hover=hover)
         frame.raw(raw, colour)
     what = f"{words.metric(course.groups[0].metric).capitalize()} against {title}: {course.case.title}"
-    return frame.draw(name, what, f"Estimates with 95 % bands. {'; '.join(told)}.")
+    return frame.draw(name, what, f"Estimates with 95 % bands. {'; '.join(descriptions)}.")
 
 
 def remark(study: Study, course: Course) -> str:

@@ -21,15 +21,15 @@ _GROUPS_MAX = 60
 def courses(study: Study, names: Names) -> Figure:
     """Primary metric against threads or a size, one plate per workload and factor."""
     plates = []
-    found = ribbons.courses(study)
-    for course in found:
+    of_study = ribbons.courses(study)
+    for course in of_study:
         name = names.make("course", course.factor, course.case.title)
         drawing = ribbons.draw(study, course, names.make(name, "panel"))
         if drawing is not None:
             remark = ribbons.remark(study, course)
             panels = ((ribbons.caption(study, course), drawing),)
             plates.append(Plate(course.case, name, panels, (remark,) if remark else ()))
-    factors = [course.factor.replace("_", " ") for course in found]
+    factors = [course.factor.replace("_", " ") for course in of_study]
     title = f"Against {words.listing(dict.fromkeys(factors))}"
     return Figure("course", title, "Courses", tuple(plates), allocator_legend(study))
 
@@ -41,13 +41,13 @@ def _each(
     plates = []
     for case in (*study.cases, *_references(study)):
         name = names.make(key, case.title)
-        found = [
+        labelled = [
             (case.label(group), drawn)
             for group in case.groups[:_GROUPS_MAX]
             if (drawn := draw(group, names.make(name, case.label(group), "panel"), case.full(group))) is not None
         ]
         panels = tuple(
-            (", ".join(part for part in (label, caption) if part), drawing) for label, (caption, drawing) in found
+            (", ".join(part for part in (label, caption) if part), drawing) for label, (caption, drawing) in labelled
         )
         if panels:
             plates.append(Plate(case, name, panels))
@@ -74,16 +74,16 @@ def retries(study: Study, names: Names) -> Figure:
 
 def placement(study: Study, names: Names) -> Figure:
     """Pictures of live addresses, those of one title beside each other."""
-    found = pictures.pictures(study)
+    placements = pictures.pictures(study)
     plates = []
-    for title in dict.fromkeys(picture.title for picture in found):
-        mine = [picture for picture in found if picture.title == title]
+    for title in dict.fromkeys(picture.title for picture in placements):
+        mine = [picture for picture in placements if picture.title == title]
         name = names.make("placement", title)
         panels = tuple((one.allocator, pictures.draw(one, names.make(name, one.allocator))) for one in mine)
         # Pictures belong to no group of cells.
         case = Case(title or "Live blocks", "", (), (), same_work=False)
         plates.append(Plate(case, name, panels, tuple(pictures.remark(one) for one in mine)))
-    return Figure("placement", "Where blocks lie", "Placement", tuple(plates), pictures.legend(found))
+    return Figure("placement", "Where blocks lie", "Placement", tuple(plates), pictures.legend(placements))
 
 
 def moves(study: Study, names: Names) -> Figure:
@@ -94,10 +94,10 @@ def moves(study: Study, names: Names) -> Figure:
         panels, remarks = [], []
         for group in case.groups[:_GROUPS_MAX]:
             for cell in group.cells:
-                if cell.copy == 0 and (found := moved_lines.of_cell(cell)):
+                if cell.copy == 0 and (moved := moved_lines.of_cell(cell)):
                     caption = ", ".join(part for part in (case.label(group), cell.allocator) if part)
-                    panels.append((caption, moved_lines.draw(cell.allocator, found, names.make(name, caption))))
-                    remarks.append(moved_lines.remark(caption, found))
+                    panels.append((caption, moved_lines.draw(cell.allocator, moved, names.make(name, caption))))
+                    remarks.append(moved_lines.remark(caption, moved))
         if panels:
             plates.append(Plate(case, name, tuple(panels), tuple(remarks)))
     return Figure("moves", "Which lines move between cores", "Moving lines", tuple(plates), moved_lines.legend())
@@ -128,12 +128,12 @@ def memory(study: Study, names: Names) -> Figure:
 
 def order(study: Study, names: Names) -> Figure:
     """Every run against the time at which it ran."""
-    entries = {id(group): found for group, found in order_charts.by_group(study)}
+    entries = {id(group): runs for group, runs in order_charts.by_group(study)}
 
     def draw(group: Group, name: str, title: str) -> tuple[str, svg.Drawing] | None:
-        found = entries.get(id(group))
-        drawing = order_charts.draw(study, group, found, name, title) if found else None
-        return (order_charts.remark(found), drawing) if found and drawing else None
+        runs = entries.get(id(group))
+        drawing = order_charts.draw(study, group, runs, name, title) if runs else None
+        return (order_charts.remark(runs), drawing) if runs and drawing else None
 
     plates = _each(study, names, "order", draw)
     return Figure("order", "Order and drift", "Order", plates, allocator_legend(study), about_runs=True)

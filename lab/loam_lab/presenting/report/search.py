@@ -18,16 +18,16 @@ def tables(study: Study) -> list[Table]:
             rounds.append((tried.allocator, str(one.round), *rounding.spread(tried), "kept" if tried.kept else ""))
     head = (Column("Settings"), Column("Round", numeric=True), Column(f"× {best}", numeric=True))
     span = Column("95 % interval", numeric=True)
-    found = []
+    made = []
     if given.final:
         rows = tuple(
             (one.allocator, *rounding.spread(one.to_best), *rounding.spread(one.to_baseline)) for one in given.final
         )
         base = Column(f"× {given.baseline or 'baseline'}", numeric=True)
-        found.append(Table("The final, with fresh runs", (head[0], head[2], span, base, span), rows))
+        made.append(Table("The final, with fresh runs", (head[0], head[2], span, base, span), rows))
     if rounds:
-        found.append(Table("The rounds: they select, and prove nothing", (*head, span, Column("")), tuple(rounds)))
-    return found
+        made.append(Table("The rounds: they select, and prove nothing", (*head, span, Column("")), tuple(rounds)))
+    return made
 
 
 def _rank(one: result.Ends) -> tuple[bool, float]:

@@ -22,8 +22,8 @@ class Finding:
 def take_home(study: Study) -> list[Finding]:
     """Three to five sentences that answer the study's question."""
     stated = [Finding("The paper's claims", ledger.summary(study))] if study.raw.claims else []
-    factors = [Finding("Factors", " ".join(told))] if (told := screening.sentences(study)) else []
-    found = [
+    factors = [Finding("Factors", " ".join(factor_texts))] if (factor_texts := screening.sentences(study)) else []
+    findings = [
         *_remember(study),
         *_advice(study),
         *factors,
@@ -35,8 +35,8 @@ def take_home(study: Study) -> list[Finding]:
     ]
     fit = fitness(study)
     if fit:
-        found.append(Finding("The instrument", fitness_sentence(study, fit)))
-    return found
+        findings.append(Finding("The instrument", fitness_sentence(study, fit)))
+    return findings
 
 
 def _remember(study: Study) -> list[Finding]:
@@ -53,29 +53,29 @@ def _machines(study: Study) -> list[Finding]:
 def _advice(study: Study) -> list[Finding]:
     """What a bench recommends, for what, the line to paste, and what its search of settings found, where it has that."""
     advised, searched = study.raw.recommendation, study.raw.search
-    found = []
+    findings = []
     if advised and advised.text:
-        found.append(Finding("Recommendation", advised.text))
-        found += [Finding(f"For {choice.purpose}", choice.text) for choice in advised.choices or ()]
+        findings.append(Finding("Recommendation", advised.text))
+        findings += [Finding(f"For {choice.purpose}", choice.text) for choice in advised.choices or ()]
         others = {choice.command: choice.allocator for choice in advised.choices or () if choice.command}
-        found += [Finding(f"To paste for {name}", line) for line, name in others.items()]
-        found += [Finding("To paste", line) for place, line in (advised.lines or {}).items() if place == "shell"]
+        findings += [Finding(f"To paste for {name}", line) for line, name in others.items()]
+        findings += [Finding("To paste", line) for place, line in (advised.lines or {}).items() if place == "shell"]
     if searched and searched.text:
-        found.append(Finding("Settings", searched.text))
-    return found
+        findings.append(Finding("Settings", searched.text))
+    return findings
 
 
 def _speed(given: Sequence[Answer]) -> list[Finding]:
-    found = []
+    findings = []
     for workload in dict.fromkeys(answer.group.workload for answer in given):
         mine = [answer for answer in given if answer.group.workload == workload]
         apart = [answer for answer in mine if not answer.level and answer.ratio.estimate]
         lead = f"Speed, {workload}"
         if all(answer.ratio.low is None for answer in mine):
-            found.append(Finding(lead, "Too few blocks for an interval: nothing can be said yet."))
+            findings.append(Finding(lead, "Too few blocks for an interval: nothing can be said yet."))
             continue
         if not apart:
-            found.append(Finding(lead, "No difference between the allocators could be shown."))
+            findings.append(Finding(lead, "No difference between the allocators could be shown."))
             continue
         widest = max(apart, key=lambda answer: max(answer.ratio.estimate or 1, 1 / (answer.ratio.estimate or 1)))
         text = comparison(widest)
@@ -85,8 +85,8 @@ def _speed(given: Sequence[Answer]) -> list[Finding]:
         level = sum(answer.level for answer in mine)
         if level:
             text += f" In {level} of {len(mine)} cases best and worst are not told apart."
-        found.append(Finding(lead, text))
-    return found
+        findings.append(Finding(lead, text))
+    return findings
 
 
 def _causes(study: Study) -> list[Finding]:
@@ -117,7 +117,7 @@ def _causes(study: Study) -> list[Finding]:
 
 
 def _mapping(study: Study) -> list[Finding]:
-    found = []
+    findings = []
     several = len({group.machine for group in study.groups}) > 1
     every = [
         (f"{contrast.what}, {case.groups[0].machine}" if several else contrast.what, contrast.ratio)
@@ -135,8 +135,8 @@ def _mapping(study: Study) -> list[Finding]:
         span = f"From {rounding.ratio(low)}\u00a0× to {rounding.ratio(high)}\u00a0×, by allocator and case"
         counts = [count or "none" for count in (above, below, len(known) - above - below)]
         text = f"{span}; of {len(known)} intervals {counts[0]} lie above 1, {counts[1]} below, {counts[2]} include it."
-        found.append(Finding(what[:1].upper() + what[1:], text))
-    return found
+        findings.append(Finding(what[:1].upper() + what[1:], text))
+    return findings
 
 
 def fitness_sentence(study: Study, fit: Fitness) -> str:

@@ -43,8 +43,8 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts.append(f"*{escape(raw.question)}*")
     parts.append(escape(" · ".join(html.byline(study))))
     parts.append("## The answer")
-    told = [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]
-    parts += ["\n".join(told)] if told else []
+    sentences = [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]
+    parts += ["\n".join(sentences)] if sentences else []
     if problem := html.incomplete(study):
         parts.append(f"> {escape(problem)}")
     answers = listing.answers(study)
@@ -70,10 +70,10 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts += [table(failures)] if failures else []
         lines = []
         for warning in warnings:
-            told_once = escape("; ".join(filter(None, (warning.fact, warning.consequence, warning.step))))
+            sentence = escape("; ".join(filter(None, (warning.fact, warning.consequence, warning.step))))
             cells = len(warning.places)
             where = words.listing(warning.places) if cells < 5 else f"{cells} cells"
-            lines.append(f"- {told_once}" + (f" ({escape(where)})" if cells else ""))
+            lines.append(f"- {sentence}" + (f" ({escape(where)})" if cells else ""))
         parts += ["\n".join(lines)] if lines else []
     parts.append("## The machine and the allocators")
     parts.append("\n".join(f"- {escape(term)}: {escape(value)}" for term, value in listing.machine(study)))

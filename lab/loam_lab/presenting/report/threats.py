@@ -25,8 +25,10 @@ def _excluded(study: Study) -> list[tuple[str, str, str]]:
     failed = sum(cell.failed for cell in study.cells if cell.state == "ok")
     here = f"{len(lost)} of {len(study.cells)} cells without a result"
     here += f"; {failed} failed runs in other cells" if failed else ""
-    told = "nothing is averaged over them; a failed cell is a result" if lost or failed else "nothing was left out"
-    return [("Excluded and failed cells", here, told)]
+    consequence = (
+        "nothing is averaged over them; a failed cell is a result" if lost or failed else "nothing was left out"
+    )
+    return [("Excluded and failed cells", here, consequence)]
 
 
 def _disturbed(study: Study) -> list[tuple[str, str, str]]:
@@ -39,12 +41,12 @@ def _disturbed(study: Study) -> list[tuple[str, str, str]]:
     here += f" ({rounding.percent(stayed / blocks, 2)})" + (f": {words.listing(by)}" if by else "")
     slices, left_out = given.slices, given.slices_left_out
     here += f"; {rounding.percent(left_out / slices, 2)} of all slices left out" if slices else ""
-    told = (
+    consequence = (
         "intervals include them; hatched cells also give the ratio without them"
         if stayed
         else "intervals are of quiet blocks"
     )
-    return [("Disturbance from outside", here, told)]
+    return [("Disturbance from outside", here, consequence)]
 
 
 def _waiting(study: Study) -> list[tuple[str, str, str]]:
@@ -67,11 +69,11 @@ def _families(study: Study) -> list[tuple[str, str, str]]:
         family = study.raw.multiplicity.get(key)
         if family and family.size:
             here = f"{family.size} {noun}, adjusted by {family.method or 'an unnamed method'}"
-            told = "a difference that chance can explain is not shown as a difference"
-            rows.append((f"Many comparisons: {what.lower()}", here, told))
+            consequence = "a difference that chance can explain is not shown as a difference"
+            rows.append((f"Many comparisons: {what.lower()}", here, consequence))
     if not rows and (count := sum(cell.ratio_to_baseline is not None for cell in study.cells)) > 1:
-        told = "expect about one in twenty intervals to miss its value"
-        rows.append(("Many comparisons", f"{count} ratios, cells not adjusted", told))
+        consequence = "expect about one in twenty intervals to miss its value"
+        rows.append(("Many comparisons", f"{count} ratios, cells not adjusted", consequence))
     return rows
 
 
@@ -82,12 +84,12 @@ def _stopping(study: Study) -> list[tuple[str, str, str]]:
     width, reached = rounding.percent(given.target_width), given.reached
     here = f"intervals of {width} {'reached' if reached else 'not reached'} after {given.blocks} blocks"
     here += f" (at most {given.cap_blocks})" if given.cap_blocks else ""
-    told = (
+    consequence = (
         "checking after every batch raises the true error rate a little"
         if reached
         else "small differences stay undecided"
     )
-    return [("Stopping rule", here, told)]
+    return [("Stopping rule", here, consequence)]
 
 
 def _memory(study: Study) -> list[tuple[str, str, str]]:
@@ -109,10 +111,10 @@ def _counters(study: Study) -> list[tuple[str, str, str]]:
     here = f"counting: {words.listing(counting) or 'none'}" + (
         f"; not available: {'; '.join(silent)}" if silent else ""
     )
-    told = (
+    consequence = (
         "simulated counts are of one core, without sharing" if "perf_event" not in counting else "measured on the cores"
     )
-    return [("Counter sources", here, told)]
+    return [("Counter sources", here, consequence)]
 
 
 def _threads(study: Study) -> list[tuple[str, str, str]]:
@@ -132,9 +134,9 @@ def _threads(study: Study) -> list[tuple[str, str, str]]:
 
 def _assumed(study: Study) -> list[tuple[str, str, str]]:
     """Of simulated machines: what their files do not take from a source."""
-    told = "verdicts on these machines rest on these guesses; orders are safer than sizes"
+    consequence = "verdicts on these machines rest on these guesses; orders are safer than sizes"
     return [
-        (f"Assumed numbers of {name}", ", ".join(facts["assumed"]), told)
+        (f"Assumed numbers of {name}", ", ".join(facts["assumed"]), consequence)
         for name, facts in study.raw.machines.items()
         if facts.get("assumed")
     ]
@@ -145,8 +147,10 @@ def _proofs(study: Study) -> list[tuple[str, str, str]]:
     proven = sum(one.proof == "proven" for one in given)
     if not given:
         return []
-    told = "every figure is of the allocator it names" if proven == len(given) else "unproven ones have no figures"
-    return [("Wrong allocator measured", f"interposition proven for {proven} of {len(given)}", told)]
+    consequence = (
+        "every figure is of the allocator it names" if proven == len(given) else "unproven ones have no figures"
+    )
+    return [("Wrong allocator measured", f"interposition proven for {proven} of {len(given)}", consequence)]
 
 
 def _noise(study: Study) -> list[tuple[str, str, str]]:

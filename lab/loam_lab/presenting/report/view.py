@@ -204,13 +204,13 @@ def _groups(
     primary: Mapping[str, str],
     units: Mapping[str, Mapping[str, str]],
 ) -> tuple[Group, ...]:
-    found: dict[tuple[Any, ...], list[Cell]] = {}
+    by_factors: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         one = cell.factors
         parameters = tuple((k, str(v)) for k, v in cell.parameters.items())
-        found.setdefault((one.workload, one.sync, one.machine, one.threads, parameters), []).append(cell)
+        by_factors.setdefault((one.workload, one.sync, one.machine, one.threads, parameters), []).append(cell)
     groups = []
-    for members in found.values():
+    for members in by_factors.values():
         first, one = members[0], members[0].factors
         # Fixed order in every figure; the second copy of the baseline stands last, as a remark.
         members.sort(key=lambda cell: (cell.copy, allocators.index(cell.allocator)))
@@ -265,11 +265,11 @@ def _factor(parameter: str) -> str:
 
 def _dimensions(group: Group) -> dict[str, tuple[str, str]]:
     """Factor -> (level, level in words), in the order in which titles name them."""
-    found = {_factor(key): (str(value), group.in_words(key, value)) for key, value in group.parameters.items()}
-    found["threads"] = (str(group.threads), words.threads(group.threads))
+    levels = {_factor(key): (str(value), group.in_words(key, value)) for key, value in group.parameters.items()}
+    levels["threads"] = (str(group.threads), words.threads(group.threads))
     for name, value in (("sync", group.sync), ("machine", group.machine)):
-        found[name] = (value, "" if value in ("host", "none") else value)
-    return found
+        levels[name] = (value, "" if value in ("host", "none") else value)
+    return levels
 
 
 def _beside(varying: list[str]) -> str:
@@ -291,12 +291,12 @@ def _cases(groups: list[Group]) -> tuple[Case, ...]:
         # How long a run takes tells nothing apart, unless groups differ in its length.
         known = {name: {levels[name][0] for levels in peers.values() if name in levels} for name in names}
         varying = [n for n in varying if n == beside or n not in _LENGTHS or len(known[n]) > 1]
-        found: dict[tuple[str, ...], list[Group]] = {}
+        by_dimensions: dict[tuple[str, ...], list[Group]] = {}
         for group in groups:
             if group.workload == workload:
                 key = tuple(peers[id(group)].get(name, ("",))[0] for name in names if name != beside)
-                found.setdefault(key, []).append(group)
-        for members in found.values():
+                by_dimensions.setdefault(key, []).append(group)
+        for members in by_dimensions.values():
             levels = peers[id(members[0])]
             named = [levels[name][1] for name in varying if name != beside and name in levels]
             # A structure names a case even where the study has one only: "intset" alone says little.

@@ -27,16 +27,18 @@ def warnings(study: Study) -> list[Warned]:
 
     Texts that differ only in their numbers are told once, with the range of each number and all their cells.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_text: dict[str, list[tuple[str, str]]] = {}
     for text in study.raw.warnings:
-        found.setdefault(str(text), []).append((str(text), ""))
+        by_text.setdefault(str(text), []).append((str(text), ""))
     labels = {id(cell): findings.group_label(study, group) for group in study.every for cell in group.cells}
     for cell in study.cells:
         for text in cell.warnings:
             # Grouped apart from the study's own: those speak of all cells at once.
             key = "cells: " + _NUMBER.sub("#", text)
-            found.setdefault(key, []).append((text, f"{labels[id(cell)]}, {cell.name}"))
-    return [_merged([text for text, _ in told], [place for _, place in told if place]) for told in found.values()]
+            by_text.setdefault(key, []).append((text, f"{labels[id(cell)]}, {cell.name}"))
+    return [
+        _merged([text for text, _ in places], [place for _, place in places if place]) for places in by_text.values()
+    ]
 
 
 def _merged(texts: list[str], places: list[str]) -> Warned:

@@ -95,8 +95,8 @@ def run(root: Any, out: Path | None, *, as_json: bool = False) -> int:
         console.print_json({"schema": 1, "site": str(site), "pages": pages, "elapsed_s": round(took_s, 2)})
     else:
         mib = staging.size(site) / 2**20
-        told = f"{pages} pages, {mib:.1f} MiB, in {took_s:.0f} s; open {site / 'index.html'}"
-        console.out().print(told, soft_wrap=True, markup=False)
+        summary = f"{pages} pages, {mib:.1f} MiB, in {took_s:.0f} s; open {site / 'index.html'}"
+        console.out().print(summary, soft_wrap=True, markup=False)
     return 0
 
 

@@ -67,8 +67,8 @@ def run(results: Path | None, out: Path | None, *, as_json: bool) -> int:
         })  # fmt: skip
         return 0
     for entry in entries:
-        told = ", ".join(f"{count} {word}" for word, count in entry.verdicts.items())
-        console.out().print(f"{entry.name:<16} {entry.problem or told or 'no claims'}", markup=False, soft_wrap=True)
+        counts = ", ".join(f"{count} {word}" for word, count in entry.verdicts.items())
+        console.out().print(f"{entry.name:<16} {entry.problem or counts or 'no claims'}", markup=False, soft_wrap=True)
     if never:
         console.note(f"never run here: {', '.join(never)}; ./loam study run NAME")
     console.out().print(f"{folder / 'index.html'}", markup=False, soft_wrap=True)
@@ -82,7 +82,7 @@ def _studies() -> Iterator[Study]:
 
 def _newest(results: Path) -> dict[str, Path]:
     """The newest finished result of each study, by the study's name; links are not followed twice."""
-    found: dict[str, tuple[str, Path]] = {}
+    newest: dict[str, tuple[str, Path]] = {}
     for file in sorted(results.glob(f"*/{folders.RESULT}")):
         if file.parent.is_symlink():
             continue
@@ -91,9 +91,9 @@ def _newest(results: Path) -> dict[str, Path]:
             name, made = str(head["study"]), str(head["created_utc"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if name not in found or made > found[name][0]:
-            found[name] = made, file.parent
-    return {name: folder for name, (_, folder) in found.items()}
+        if name not in newest or made > newest[name][0]:
+            newest[name] = made, file.parent
+    return {name: folder for name, (_, folder) in newest.items()}
 
 
 def _entry(study: Study, folder: Path | None, runs: Sequence[together.Run], page: Path) -> Entry:
@@ -117,12 +117,12 @@ def _entry(study: Study, folder: Path | None, runs: Sequence[together.Run], page
 
 def _standing(study: Study, stated: Stated, runs: Sequence[together.Run]) -> Claim:
     """A claim with the verdict that stands, where and when it was found, and what other runs said."""
-    said = together.verdicts(runs, study.name, stated.id, stated.words())
-    if not said:
+    verdicts = together.verdicts(runs, study.name, stated.id, stated.words())
+    if not verdicts:
         return _unmeasured(stated)
-    item: result.Claim = view.clean(said[0].claim)
-    own = console.plain(said[0].words())
-    return ledger.claim(item, item.machine.split(), [own, *ledger.told(said[1:])])
+    item: result.Claim = view.clean(verdicts[0].claim)
+    own = console.plain(verdicts[0].words())
+    return ledger.claim(item, item.machine.split(), [own, *ledger.notes_of(verdicts[1:])])
 
 
 def _counted(claims: Sequence[Claim]) -> dict[str, int]:

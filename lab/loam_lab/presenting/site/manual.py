@@ -38,9 +38,9 @@ def run(root: Any, out: Path, *, as_json: bool = False) -> int:
 def write_pages(root: Any, folder: Path) -> list[Path]:
     """A page for `loam` and one for each command; returns: the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = list(commands(root))
-    pages = {"loam": _overview(found, " ".join((root.help or "").split()))}
-    pages |= {command.words.replace(" ", "-"): _page(command, found) for command in found}
+    listed = list(commands(root))
+    pages = {"loam": _overview(listed, " ".join((root.help or "").split()))}
+    pages |= {command.words.replace(" ", "-"): _page(command, listed) for command in listed}
     for name, text in pages.items():
         (folder / f"{name}.1").write_text(text)
     return [folder / f"{name}.1" for name in pages]
@@ -63,16 +63,16 @@ def _head(name: str, about: str) -> list[str]:
     return [f'.TH "{name.upper()}" 1 "{day}" "loam {__version__}"', ".SH NAME", f"{_safe(name)} \\- {_safe(about)}"]
 
 
-def _overview(found: Sequence[Command], about: str) -> str:
+def _overview(listed: Sequence[Command], about: str) -> str:
     lines = _head("loam", about)
     lines += [".SH SYNOPSIS", "\\fBloam\\fR COMMAND [OPTIONS] ...", ".SH COMMANDS"]
-    for command in found:
+    for command in listed:
         lines += [".TP", f"\\fB{_safe(command.words)}\\fR", _safe(command.about)]
-    lines += [".SH SEE ALSO", ", ".join(f"\\fB{_safe(c.words.replace(' ', '-'))}\\fR(1)" for c in found)]
+    lines += [".SH SEE ALSO", ", ".join(f"\\fB{_safe(c.words.replace(' ', '-'))}\\fR(1)" for c in listed)]
     return "\n".join(lines) + "\n"
 
 
-def _page(command: Command, found: Sequence[Command]) -> str:
+def _page(command: Command, listed: Sequence[Command]) -> str:
     name = command.words.replace(" ", "-")
     lines = [*_head(name, command.about), ".SH SYNOPSIS", f"\\fB{_safe(command.usage)}\\fR", ".SH DESCRIPTION"]
     lines += [
@@ -82,7 +82,7 @@ def _page(command: Command, found: Sequence[Command]) -> str:
     for title, options in (("ARGUMENTS", command.arguments), ("OPTIONS", command.options)):
         if options:
             lines += [f".SH {title}", *(line for option in options for line in _option(option))]
-    others = [c.words for c in found if c.words.split()[1] == command.words.split()[1] and c != command]
+    others = [c.words for c in listed if c.words.split()[1] == command.words.split()[1] and c != command]
     lines += [".SH SEE ALSO", ", ".join(f"\\fB{_safe(n.replace(' ', '-'))}\\fR(1)" for n in ["loam", *others])]
     return "\n".join(lines) + "\n"
 

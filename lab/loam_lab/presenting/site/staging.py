@@ -46,11 +46,11 @@ def stage(folder: Path, generated: Mapping[str, str]) -> list[tuple[str, list[tu
 def _places() -> dict[str, str]:
     """Where each page of the checkout lies in the site."""
     root = paths.root()
-    found = {name: place for name, place in FRONT.items() if (root / name).is_file()}
+    places = {name: place for name, place in FRONT.items() if (root / name).is_file()}
     for file in sorted((root / "docs").rglob("*.md")):
         name = file.relative_to(root).as_posix()
-        found.setdefault(name, name.removeprefix("docs/"))
-    return found
+        places.setdefault(name, name.removeprefix("docs/"))
+    return places
 
 
 def _write(file: Path, text: str) -> None:

@@ -122,7 +122,7 @@ class Journal:
             raise LoamError(
                 str(self.file), None, f"cannot be read: {problem.strerror}", "run as the user who applied"
             ) from None
-        found: dict[str, Entry] = {}
+        still_open: dict[str, Entry] = {}
         for number, line in enumerate(lines, 1):
             try:
                 event = json.loads(line)
@@ -130,16 +130,16 @@ class Journal:
                     raise ValueError
                 if event["event"] == "set":
                     entry = Entry(*(str(event[key]) for key in ("name", "path", "before", "after", "boot", "utc")))
-                    found.pop(entry.path, None)
-                    found[entry.path] = entry
+                    still_open.pop(entry.path, None)
+                    still_open[entry.path] = entry
                 else:
-                    found.pop(event["path"], None)
+                    still_open.pop(event["path"], None)
             except (ValueError, KeyError, TypeError):
                 raise LoamError(
                     f"{self.file}:{number}", None, "cannot be understood, so the changes are not known",
                     "read it, restore by hand what it lists, then remove it",
                 ) from None  # fmt: skip
-        return list(found.values())
+        return list(still_open.values())
 
 
 def default() -> Journal:

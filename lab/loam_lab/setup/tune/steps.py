@@ -91,5 +91,5 @@ def _write(tree: Tree, path: str, value: str) -> str:
         tree.write(path, value)
     except OSError as problem:
         return str(problem.strerror)
-    found = tree.value(path)
-    return "" if found == value else f"the kernel accepted {value} but shows {found}"
+    read_back = tree.value(path)
+    return "" if read_back == value else f"the kernel accepted {value} but shows {read_back}"

@@ -104,8 +104,8 @@ def ensure_own(names: Sequence[str], preset: str = "release") -> None:
 
 def _is_current(definition: Definition) -> bool:
     assert definition.recipe is not None
-    found = recipe.installed(definition.name, definition.recipe, definition.source)
-    return found is not None and found.current
+    installed = recipe.installed(definition.name, definition.recipe, definition.source)
+    return installed is not None and installed.current
 
 
 def _announce(todo: Sequence[Definition]) -> None:

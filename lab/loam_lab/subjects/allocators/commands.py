@@ -97,12 +97,12 @@ def verify(name: str, command: Sequence[str], *, as_json: bool) -> int:
     building.ensure_own([name])
     allocator = registry.load(name)
     libraries = build.ensure_built(["probe"])["libraries"]
-    found = verification.run(allocator, Path(libraries["probe"]), command, quiet=as_json)
+    outcome = verification.run(allocator, Path(libraries["probe"]), command, quiet=as_json)
     if as_json:
-        console.print_json(found.as_json())
+        console.print_json(outcome.as_json())
     else:
-        _print(found)
-    return 0 if found.status == "proven" else 1
+        _print(outcome)
+    return 0 if outcome.status == "proven" else 1
 
 
 def listing(*, as_json: bool) -> int:
@@ -183,22 +183,22 @@ def _print_listing(entries: Sequence[Mapping[str, Any]]) -> None:
     console.out().print("Settings follow the name, as in glibc:tcache=0. Your own: ./loam allocators add NAME PATH")
 
 
-def _print(found: Verification) -> None:
+def _print(outcome: Verification) -> None:
     from rich.markup import escape
 
-    style = {"proven": "good", "wrong": "bad"}.get(found.status, "doubt")
+    style = {"proven": "good", "wrong": "bad"}.get(outcome.status, "doubt")
     out = console.out()
-    allocator = found.allocator
+    allocator = outcome.allocator
     where = allocator.path or f"{registry.libc_path()} (the process's own)"
     out.print(
-        f"{escape(allocator.name)} {escape(allocator.version)}: [{style}]{found.status}[/{style}]", soft_wrap=True
+        f"{escape(allocator.name)} {escape(allocator.version)}: [{style}]{outcome.status}[/{style}]", soft_wrap=True
     )
     out.print(f"  [aside]{escape(where)}  build-id {allocator.build_id or 'none'}[/aside]", soft_wrap=True)
-    for check in found.checks:
+    for check in outcome.checks:
         mark = "[good]yes[/good]" if check.passed else "[bad]no [/bad]"
         out.print(f"  {mark}  {escape(check.what)}  [aside]{escape(check.detail)}[/aside]", soft_wrap=True)
-    if found.command:
-        out.print(f"  {escape(shlex.join(found.command))} ended with {found.exit_code}", soft_wrap=True)
+    if outcome.command:
+        out.print(f"  {escape(shlex.join(outcome.command))} ended with {outcome.exit_code}", soft_wrap=True)
         rows = [
             (
                 str(p["pid"]),
@@ -206,13 +206,13 @@ def _print(found: Verification) -> None:
                 str(p["status"]),
                 escape(f"{p['exe']}  {'; '.join(p['reasons'])}".rstrip()),
             )
-            for p in found.proof.processes
+            for p in outcome.proof.processes
         ]
         out.print(console.table(("process", "CPU s", "status", "program"), rows, numeric=("process", "CPU s")))
-        out.print(f"  {100 * found.proof.cpu_share_proven:.1f} % of the CPU time is proven")
-    for reason in found.reasons:
+        out.print(f"  {100 * outcome.proof.cpu_share_proven:.1f} % of the CPU time is proven")
+    for reason in outcome.reasons:
         out.print(f"  [{style}]because[/{style}] {escape(reason)}", soft_wrap=True)
-    for warning in found.warnings:
+    for warning in outcome.warnings:
         console.warn(warning)
 
 

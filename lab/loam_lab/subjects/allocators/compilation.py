@@ -106,11 +106,11 @@ def _plain(command: Sequence[str], crate: Path, scratch: Path, file: Path) -> li
 
 def _files(source: Source, crate: Path) -> list[str]:
     """The files to compile, relative to source.folder."""
-    found = list(source.files)
+    names = list(source.files)
     if source.files_from:
         text = (crate / source.files_from).read_text()
-        found += [name for name in re.findall(source.pattern, text) if (crate / source.folder / name).is_file()]
-    return [name for name in dict.fromkeys(found) if not any(fnmatch(name, glob) for glob in source.exclude)]
+        names += [name for name in re.findall(source.pattern, text) if (crate / source.folder / name).is_file()]
+    return [name for name in dict.fromkeys(names) if not any(fnmatch(name, glob) for glob in source.exclude)]
 
 
 def _configure(source: Source, file: Path, crate: Path, scratch: Path, target: Path, log: _Log) -> list[str]:

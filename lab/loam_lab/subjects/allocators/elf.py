@@ -166,7 +166,7 @@ class _Reader:
 
     def versions(self, sections: list[_Section]) -> dict[str, tuple[str, ...]]:
         """By soname, the versions of its symbols that this file asks for."""
-        found: dict[str, tuple[str, ...]] = {}
+        by_soname: dict[str, tuple[str, ...]] = {}
         for table in sections:
             if table.kind != _SHT_VERSIONS_NEEDED or table.link >= len(sections):
                 continue
@@ -178,11 +178,11 @@ class _Reader:
                     _hash, _flags, _other, name_at, following = self.unpack("IHHII", one)
                     wanted.append(self.text(names_at + name_at))
                     one += following
-                found[self.text(names_at + file_at)] = tuple(wanted)
+                by_soname[self.text(names_at + file_at)] = tuple(wanted)
                 if step == 0:
                     break
                 at += step
-        return found
+        return by_soname
 
     def segment(self, at: int, wide: bool) -> tuple[int, int, int, int]:
         """(type, file offset, address, size in the file)"""

@@ -82,15 +82,15 @@ def _vendor(lock: Path, target: Path, name: str) -> None:
 _ONLINE = "sources come from the registry that cargo is configured for; after the download, builds need no network"
 
 
-def _failed(name: str, said: str) -> LoamError:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    if "changed between lock files" in said or "checksum" in said:
+def _failed(name: str, output: str) -> LoamError:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if "changed between lock files" in output or "checksum" in output:
         detail = next((line for line in lines if "checksum" in line), "")
         return LoamError(name, None, f"the archive differs from the locked one: {detail}",
                          "do not build it; find out where it comes from, or correct Cargo.lock if you changed it")  # fmt: skip
-    if "`2024` edition" in said or "edition2024" in said:
+    if "`2024` edition" in output or "edition2024" in output:
         return LoamError(name, None, "this cargo is too old for the crate's manifest", "it needs cargo 1.85 or newer")
-    if "offline mode" in said:
+    if "offline mode" in output:
         return LoamError(name, None, "its sources are missing, and cargo is set to offline", _ONLINE)
     causes = [lines[at + 1] for at, line in enumerate(lines[:-1]) if line == "Caused by:"]
     detail = causes[-1] if causes else lines[-1] if lines else "cargo failed"
@@ -101,10 +101,10 @@ def _version(cargo: str, environment: dict[str, str]) -> tuple[int, int]:
     done = subprocess.run(
         [cargo, "--version"], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
-    found = re.search(r"cargo (\d+)\.(\d+)", done.stdout)
-    if found is None:
+    match = re.search(r"cargo (\d+)\.(\d+)", done.stdout)
+    if match is None:
         raise LoamError("cargo", cargo, "does not print its version", "check that PATH leads to cargo")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _write_manifest(lock: Path, target: Path) -> None:
@@ -137,11 +137,11 @@ def _check(home: Path, checksum: str) -> None:
     for name, expected in files.items():
         try:
             with (home / name).open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
-            found = "missing"
-        if found != expected:
-            raise LoamError(str(home / name), found, f"SHA-256 differs from the archive's {expected}",
+            digest = "missing"
+        if digest != expected:
+            raise LoamError(str(home / name), digest, f"SHA-256 differs from the archive's {expected}",
                             f"remove {home.parent} and build again")  # fmt: skip
 
 
@@ -157,9 +157,9 @@ def debian_object(source: Source, target: Path) -> str:
     with tempfile.TemporaryDirectory(prefix=".deb-", dir=target.parent) as temporary:
         archive = debian.download(source.debian, Path(temporary))
         subprocess.run(["dpkg", "-x", archive, Path(temporary) / "tree"], check=True)
-        found = Path(temporary) / "tree" / source.path
-        if not found.is_file():
+        extracted = Path(temporary) / "tree" / source.path
+        if not extracted.is_file():
             raise LoamError(source.debian, None, f"holds no {source.path}", "correct path in its TOML file")
-        shutil.copyfile(found, target)
+        shutil.copyfile(extracted, target)
     version = archive.name.split("_")[1].replace("%3a", ":")
     return version.partition(":")[2] or version

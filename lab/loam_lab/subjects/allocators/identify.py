@@ -69,10 +69,10 @@ def identify(path: Path | str, probe: VersionProbe | None = None) -> Identity:
     file = Path(path)
     try:
         real = file.resolve(strict=True)
-        found = real.stat()
+        metadata = real.stat()
     except OSError as problem:
         raise LoamError("allocator path", path, problem.strerror or "cannot be read", "check the path") from None
-    key = f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}:{found.st_size}:{real}"
+    key = f"{metadata.st_dev}:{metadata.st_ino}:{metadata.st_mtime_ns}:{metadata.st_size}:{real}"
     base = _identify_cached(str(real), key)
     if probe is None:
         return base
@@ -113,10 +113,10 @@ def _version(path: Path, probe: VersionProbe) -> str:
     target = path.parent / probe.object if probe.object else path
     if probe.pattern:
         try:
-            found = re.search(probe.pattern.encode(), target.read_bytes())
+            match = re.search(probe.pattern.encode(), target.read_bytes())
         except OSError:
             return ""
-        return found.group(1).decode("ascii", "replace") if found else ""
+        return match.group(1).decode("ascii", "replace") if match else ""
     if probe.call:
         return _version_by_call(target, probe.call)
     return ""
@@ -184,10 +184,10 @@ def check_allocator(path: Path | str) -> frozenset[str]:
     """
     file = Path(path)
     try:
-        found = file.stat()
+        metadata = file.stat()
     except OSError:
         return require_allocator(path).exported
-    return _exported(file, found.st_dev, found.st_ino, found.st_mtime_ns)
+    return _exported(file, metadata.st_dev, metadata.st_ino, metadata.st_mtime_ns)
 
 
 @functools.cache

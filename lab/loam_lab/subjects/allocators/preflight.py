@@ -32,10 +32,10 @@ def obstacles(command: Sequence[str]) -> list[str]:
     if len(executed) < len(command):
         # A wrapper that is itself in the way is told first.
         return list(dict.fromkeys([*obstacles(command[:1]), *obstacles(executed)]))
-    found: list[str] = []
+    reasons: list[str] = []
     for _ in range(4):  # a script's interpreter may be a script
         if _privileged(program):
-            found.append(_privileged(program))
+            reasons.append(_privileged(program))
         interpreter = script_interpreter(program)
         if interpreter is None:
             break
@@ -43,8 +43,8 @@ def obstacles(command: Sequence[str]) -> list[str]:
     try:
         parsed = elf.read(program)
     except (elf.NotElf, OSError):
-        return found
-    return found + _linkage(program, parsed)
+        return reasons
+    return reasons + _linkage(program, parsed)
 
 
 def contains_private_malloc(program: Path) -> bool:
@@ -53,10 +53,10 @@ def contains_private_malloc(program: Path) -> bool:
     Stripped programs tell nothing: False.
     """
     try:
-        found = program.stat()
+        metadata = program.stat()
     except OSError:
         return False
-    return _contains_private_malloc(str(program), found.st_dev, found.st_ino, found.st_mtime_ns)
+    return _contains_private_malloc(str(program), metadata.st_dev, metadata.st_ino, metadata.st_mtime_ns)
 
 
 @functools.cache
@@ -76,8 +76,8 @@ def _contains_private_malloc(program: str, device: int, inode: int, changed_ns: 
 def carries_libstdcxx(program: Path) -> bool:
     """Whether a program is linked with libstdc++ statically and asks malloc of a library: its operators are libstdc++'s."""
     try:
-        found = program.stat()
-        return _carries_libstdcxx(str(program), found.st_dev, found.st_ino, found.st_mtime_ns)
+        metadata = program.stat()
+        return _carries_libstdcxx(str(program), metadata.st_dev, metadata.st_ino, metadata.st_mtime_ns)
     except (elf.NotElf, OSError):
         return False
 
@@ -116,16 +116,16 @@ def before(library: Path) -> list[str]:
     """
     from loam_lab.subjects.allocators import registry
 
-    found = [registry.libc_path()]
+    libraries = [registry.libc_path()]
     if "_Znwm" in elf.read(library).exported:
-        found += [str(found_cxx)] if (found_cxx := paths.find_library("libstdc++.so.6")) else []
-    return found
+        libraries += [str(libstdcxx)] if (libstdcxx := paths.find_library("libstdc++.so.6")) else []
+    return libraries
 
 
 def executable(name: str) -> Path | None:
     """The file that a command name stands for, or None."""
-    found = shutil.which(name)
-    return Path(found).resolve() if found else None
+    path = shutil.which(name)
+    return Path(path).resolve() if path else None
 
 
 def _privileged(program: Path) -> str:
@@ -168,15 +168,17 @@ def _linkage(program: Path, parsed: elf.Elf) -> list[str]:
     here, bits = os.uname().machine, 64 if sys.maxsize > 2**32 else 32
     if parsed.machine != here or parsed.bits != bits:
         return [f"{program} is built for {parsed.machine} with {parsed.bits} bits, the allocators for {here}"]
-    found: list[str] = []
+    reasons: list[str] = []
     go = any(name in (".gopclntab", ".go.buildinfo", ".note.go.buildid") for name in parsed.sections)
     if go:
-        found.append(f"{program} is a Go program: its runtime allocates memory itself and exits without exit handlers")
+        reasons.append(
+            f"{program} is a Go program: its runtime allocates memory itself and exits without exit handlers"
+        )
     if parsed.interpreter is None:
-        found.append(f"{program} is linked statically: nothing can be preloaded; link it dynamically")
+        reasons.append(f"{program} is linked statically: nothing can be preloaded; link it dynamically")
     elif "musl" in Path(parsed.interpreter).name:
-        found.append(f"{program} runs on musl, which is not the libc that the allocators were built for")
+        reasons.append(f"{program} runs on musl, which is not the libc that the allocators were built for")
     own = [name for name in REQUIRED_SYMBOLS if name in parsed.exported or name in parsed.private]
     if own and parsed.interpreter is not None:
-        found.append(f"{program} contains an allocator of its own ({', '.join(own)}): link it without")
-    return found
+        reasons.append(f"{program} contains an allocator of its own ({', '.join(own)}): link it without")
+    return reasons

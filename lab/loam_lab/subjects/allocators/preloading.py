@@ -69,13 +69,13 @@ def folder(within: Path | None = None) -> Iterator[Path]:
     As with place(), those that have become another user can, and nobody else learns its name.
     """
     outer = Path(tempfile.mkdtemp(prefix="loam-", dir=within))
-    found = outer / secrets.token_hex(16)
+    inner = outer / secrets.token_hex(16)
     try:
-        found.mkdir(mode=0o700)
+        inner.mkdir(mode=0o700)
         if os.geteuid() == 0:
-            found.chmod(0o1733)
+            inner.chmod(0o1733)
             outer.chmod(0o711)
-        yield found
+        yield inner
     finally:
         shutil.rmtree(outer, ignore_errors=True)
 
@@ -109,8 +109,8 @@ def readable_by_all(file: Path) -> bool:
 
 def _copied(path: str) -> str:
     """A copy of a library that root alone can read; a library that changed gets another one."""
-    found = Path(path).stat()
-    name = f"{path}\n{found.st_ino}\n{found.st_mtime_ns}\n{found.st_size}"
+    metadata = Path(path).stat()
+    name = f"{path}\n{metadata.st_ino}\n{metadata.st_mtime_ns}\n{metadata.st_size}"
     copy = _folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.so"
     if str(copy) not in _originals:
         shutil.copyfile(path, copy)

@@ -170,7 +170,7 @@ def _images(proof_file: Path) -> tuple[list[_Image], int]:
 
 def _without_tools(images: Sequence[_Image]) -> list[_Image]:
     """The images without tools that executed the next one in the same process; their CPU time becomes its own."""
-    found: list[_Image] = []
+    kept: list[_Image] = []
     begun: dict[int, int] = {}
     for image in images:
         if image.exit is None and image.start is not None and Path(_exe(image)).name in _TOOLS:
@@ -178,8 +178,8 @@ def _without_tools(images: Sequence[_Image]) -> list[_Image]:
             continue
         if image.start is not None and image.start["pid"] == image.pid and image.pid in begun:
             image.start = {**image.start, "cpu_us": begun.pop(image.pid)}
-        found.append(image)
-    return found
+        kept.append(image)
+    return kept
 
 
 def _judge(image: _Image, allocator: Allocator, warnings: list[str], notes: list[str]) -> None:
@@ -229,28 +229,28 @@ def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, n
 
     strangers: dict[str, list[str]] = {}
     for name in REQUIRED_SYMBOLS:
-        found = provider(name)
-        if found is None or not _is_allocator(found, allocator):
-            strangers.setdefault(_label(found), []).append(name)
+        mapped = provider(name)
+        if mapped is None or not _is_allocator(mapped, allocator):
+            strangers.setdefault(_label(mapped), []).append(name)
     for label, names in strangers.items():
         verb = "comes" if len(names) == 1 else "come"
         image.wrong.append(f"{', '.join(names)} {verb} from {label}, not from {expected}")
 
     others: dict[str, list[str]] = {}
     for name in symbols:
-        found = provider(name)
-        if name in REQUIRED_SYMBOLS or found is None or _is_allocator(found, allocator):
+        mapped = provider(name)
+        if name in REQUIRED_SYMBOLS or mapped is None or _is_allocator(mapped, allocator):
             continue
         operator = {"_Zn": "operator new", "_Zd": "operator delete"}.get(name[:3])
-        if operator and str(found.get("soname", "")).startswith(_CXX_LIBRARIES):
+        if operator and str(mapped.get("soname", "")).startswith(_CXX_LIBRARIES):
             continue
-        if operator and _label(found) == _exe(image) and preflight.carries_libstdcxx(Path(_exe(image))):
+        if operator and _label(mapped) == _exe(image) and preflight.carries_libstdcxx(Path(_exe(image))):
             continue
         if operator and name not in _RARE_OPERATORS:
             expectation = f"neither from {expected} nor from libstdc++"
-            _add(image.wrong, f"{operator} comes from {_label(found)}, {expectation}")
+            _add(image.wrong, f"{operator} comes from {_label(mapped)}, {expectation}")
         else:
-            others.setdefault(_label(found), []).append(name)
+            others.setdefault(_label(mapped), []).append(name)
     for label, names in others.items():
         _add(
             notes,
@@ -328,18 +328,18 @@ def _seconds(record: dict[str, Any] | None, key: str) -> float:
     return int((record or {}).get(key, 0)) / 1e6
 
 
-def _is_allocator(found: dict[str, Any], allocator: Allocator) -> bool:
+def _is_allocator(mapped: dict[str, Any], allocator: Allocator) -> bool:
     """The mapped object is the allocator's file: same path or inode, and the same build-id where both have one.
 
     What stands before it counts as well: it has no malloc_usable_size, which still says who is behind
     """
-    if allocator.front and _same_file(str(found.get("path", "")), allocator.front):
+    if allocator.front and _same_file(str(mapped.get("path", "")), allocator.front):
         return True
     expected = allocator.path or registry.libc_path()
-    build_id = found.get("build_id")
+    build_id = mapped.get("build_id")
     if build_id and allocator.build_id and build_id != allocator.build_id:
         return False
-    return _same_file(str(found.get("path", "")), expected)
+    return _same_file(str(mapped.get("path", "")), expected)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -353,8 +353,8 @@ def _same_file(path: str, expected: str) -> bool:
         return False
 
 
-def _label(found: dict[str, Any] | None) -> str:
-    return "nowhere" if found is None else preloading.original(str(found.get("path", "?")))
+def _label(mapped: dict[str, Any] | None) -> str:
+    return "nowhere" if mapped is None else preloading.original(str(mapped.get("path", "?")))
 
 
 def _exe(image: _Image) -> str:
@@ -381,5 +381,5 @@ def _add(sentences: list[str], sentence: str) -> None:
 
 def worst(proofs: Iterable[Proof]) -> str:
     """One status for several runs: "wrong" before "unproven" before "proven"; "unproven" for none."""
-    found = {proof.status for proof in proofs}
-    return next((status for status in ("wrong", "unproven", "proven") if status in found), "unproven")
+    statuses = {proof.status for proof in proofs}
+    return next((status for status in ("wrong", "unproven", "proven") if status in statuses), "unproven")

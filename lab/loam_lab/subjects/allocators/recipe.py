@@ -210,10 +210,10 @@ def locked(source: Source, file: Path) -> str:
     """
     lock = file.parent / source.lock / "Cargo.lock"
     try:
-        found = _packages(lock, lock.stat().st_mtime_ns)
+        packages = _packages(lock, lock.stat().st_mtime_ns)
     except (OSError, ValueError) as problem:
         raise LoamError(str(lock), None, f"cannot be read: {problem}", "restore it from git") from None
-    version, checksum = found.get(source.crate, ("", ""))
+    version, checksum = packages.get(source.crate, ("", ""))
     if version.partition("+")[0] != source.version.partition("+")[0] or not checksum:
         has = f"locks {source.crate} {version}" if version else f"does not lock {source.crate}"
         raise LoamError(str(lock), None, f"{has}; {file.name} asks for {source.version}", "correct one of the two")

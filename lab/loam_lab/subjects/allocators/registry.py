@@ -158,14 +158,14 @@ def definitions() -> dict[str, Definition]:
 
     raises: LoamError if a file is damaged, naming file and key
     """
-    found: dict[str, Definition] = {}
+    by_name: dict[str, Definition] = {}
     for folder in paths.allocator_folders():
         for file in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
-            if file.stem not in found:  # the tree's own cannot be replaced under the same name
-                found[file.stem] = _read(file, file.stat().st_mtime_ns)
+            if file.stem not in by_name:  # the tree's own cannot be replaced under the same name
+                by_name[file.stem] = _read(file, file.stat().st_mtime_ns)
                 for preset in sorted((folder / file.stem).glob("*.toml")):
-                    found[f"{file.stem}:{preset.stem}"] = _preset(found[file.stem], preset)
-    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+                    by_name[f"{file.stem}:{preset.stem}"] = _preset(by_name[file.stem], preset)
+    return dict(sorted(by_name.items(), key=lambda item: (item[1].order, item[0])))
 
 
 def all_names() -> list[str]:
@@ -318,12 +318,12 @@ def _environment(definition: Definition, settings: dict[str, str]) -> dict[str, 
 def _built(definition: Definition, source: recipe.Source) -> recipe.Installed:
     """raises: LoamError if it was not built, or by another recipe than the one that stands now"""
     how = f"run ./loam allocators build {definition.name}"
-    found = recipe.installed(definition.name, source, definition.source)
-    if found is None:
+    installed = recipe.installed(definition.name, source, definition.source)
+    if installed is None:
         raise LoamError("--allocator", definition.name, "is not built yet", how)
-    if not found.current:
+    if not installed.current:
         raise LoamError("--allocator", definition.name, f"was built before {definition.source.name} changed", how)
-    return found
+    return installed
 
 
 def _find(definition: Definition, preset: str) -> Path:

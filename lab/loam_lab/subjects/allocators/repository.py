@@ -76,10 +76,10 @@ def digest(tree: Path) -> str:
 
 
 def _check(tree: Path, source: Source | Module, hint: str) -> None:
-    found = digest(tree)
-    if found != source.sha256:
+    actual = digest(tree)
+    if actual != source.sha256:
         raise LoamError(
-            source.repository, found, f"SHA-256 of its files differs from the recipe's {source.sha256}", hint
+            source.repository, actual, f"SHA-256 of its files differs from the recipe's {source.sha256}", hint
         )
 
 
@@ -112,6 +112,6 @@ def _fetch(source: Source | Module, tree: Path) -> None:
         except subprocess.TimeoutExpired:
             raise LoamError(name, None, f"git did not end within {TIMEOUT_S:.0f} s", otherwise) from None
         if done.returncode != 0:
-            said = (done.stderr.strip().splitlines() or ["git failed"])[-1]
-            raise LoamError(name, None, f"{source.git} cannot be had here: {said}", otherwise)
+            message = (done.stderr.strip().splitlines() or ["git failed"])[-1]
+            raise LoamError(name, None, f"{source.git} cannot be had here: {message}", otherwise)
     shutil.rmtree(tree / ".git")

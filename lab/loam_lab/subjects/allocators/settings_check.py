@@ -35,10 +35,10 @@ def misfit(name: str, preset: str = "release") -> str:
         return f"a program under it did not end within {TIMEOUT_S} s"
     if done.returncode == 0:
         return ""
-    said = next((line.removeprefix(_SAYS) for line in done.stderr.splitlines() if line.startswith(_SAYS)), "")
+    message = next((line.removeprefix(_SAYS) for line in done.stderr.splitlines() if line.startswith(_SAYS)), "")
     for variable, value in chosen.environment.items():
-        said = said.removeprefix(f"{variable}={value}: ").removeprefix(f"{variable}: ")
-    return said or f"a program under it ended with status {done.returncode}"
+        message = message.removeprefix(f"{variable}={value}: ").removeprefix(f"{variable}: ")
+    return message or f"a program under it ended with status {done.returncode}"
 
 
 def needs_transactions(name: str) -> bool:
@@ -50,12 +50,12 @@ def needs_transactions(name: str) -> bool:
 def combined(names: Iterable[str]) -> list[str]:
     """Those of the named allocators that this checkout makes and whose settings somebody chose."""
     known = registry.definitions()
-    found = []
+    chosen = []
     for name in dict.fromkeys(names):
         base, settings = registry.split(name)
         if settings and base in known and known[base].targets:
-            found.append(name)
-    return found
+            chosen.append(name)
+    return chosen
 
 
 def check(names: Iterable[str], preset: str = "release", *, simulated: bool = False) -> None:

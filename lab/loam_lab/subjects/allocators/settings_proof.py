@@ -15,7 +15,7 @@ from loam_lab.subjects.allocators.registry import Allocator
 _TIMEOUT_S = 60.0
 
 
-def told(allocator: Allocator) -> dict[str, tuple[str, str | None]]:
+def answers(allocator: Allocator) -> dict[str, tuple[str, str | None]]:
     """What the allocator says of each setting that was given and that it can be asked about.
 
     returns: name of the setting -> (what was put into the environment, what the allocator tells; None: nothing)
@@ -30,19 +30,19 @@ def told(allocator: Allocator) -> dict[str, tuple[str, str | None]]:
         return {}
     questions = [":".join([kind, rest]) for _, (kind, _, rest) in asked.values() if kind != "verbose"]
     done = _ask(allocator, questions, verbose=any(kind == "verbose" for _, (kind, _, _) in asked.values()))
-    answers = iter(done.stdout.splitlines())
-    found: dict[str, tuple[str, str | None]] = {}
+    replies = iter(done.stdout.splitlines())
+    by_name: dict[str, tuple[str, str | None]] = {}
     for name, (setting, (kind, _, rest)) in asked.items():
         given = setting.text(allocator.base, allocator.settings[name])
         # jemalloc's variable has KEY:VALUE, the others the bare value.
         wanted = given.rpartition(":")[2] if setting.join else given
         if kind == "verbose":
             line = re.search(rf"option '{re.escape(rest)}': (-?\d+)", done.stderr)
-            said = line[1] if line else None
+            answer = line[1] if line else None
         else:
-            said = json.loads(next(answers, "null"))
-        found[name] = (wanted, said)
-    return found
+            answer = json.loads(next(replies, "null"))
+        by_name[name] = (wanted, answer)
+    return by_name
 
 
 def _ask(allocator: Allocator, questions: list[str], *, verbose: bool) -> subprocess.CompletedProcess[str]:

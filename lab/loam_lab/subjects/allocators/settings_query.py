@@ -36,8 +36,8 @@ def answer(question: str) -> str | None:
         return str(value.value).lower()
     if kind == "extension":
         number = ctypes.c_size_t()
-        found = process.MallocExtension_GetNumericProperty(rest.encode(), ctypes.byref(number))
-        return str(number.value) if found else None
+        known = process.MallocExtension_GetNumericProperty(rest.encode(), ctypes.byref(number))
+        return str(number.value) if known else None
     if kind == "json":
         text = ctypes.create_string_buffer(4096)
         process.loam_malloc_json(text, ctypes.c_size_t(len(text)))

@@ -144,8 +144,10 @@ def _growth(allocator: Allocator, probe_path: Path) -> tuple[list[Check], Proof,
     if allocator.path is None and "tcache" in allocator.settings:
         checks.append(_thread_cache(int(allocator.settings["tcache"]), int(seen["fastbin_grew_bytes"])))
     checks += [
-        Check(f"the allocator itself says {name}={wanted}", said == wanted, "says nothing" if said is None else said)
-        for name, (wanted, said) in settings_proof.told(allocator).items()
+        Check(
+            f"the allocator itself says {name}={wanted}", answer == wanted, "says nothing" if answer is None else answer
+        )
+        for name, (wanted, answer) in settings_proof.answers(allocator).items()
     ]
     return checks, proof, exit_code
 

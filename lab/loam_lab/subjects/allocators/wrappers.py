@@ -51,13 +51,13 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 def behind(command: Sequence[str]) -> Sequence[str]:
     """The command that is executed in the end; the one that is given where no wrapper is known, or nothing stands behind it."""
-    found = command
-    while found and (wrapper := _WRAPPERS.get(Path(found[0]).name)) is not None:
-        rest = _rest(wrapper, found[1:])
+    inner = command
+    while inner and (wrapper := _WRAPPERS.get(Path(inner[0]).name)) is not None:
+        rest = _rest(wrapper, inner[1:])
         if not rest:
-            return found
-        found = rest
-    return found
+            return inner
+        inner = rest
+    return inner
 
 
 def _rest(wrapper: _Wrapper, words: Sequence[str]) -> Sequence[str]:

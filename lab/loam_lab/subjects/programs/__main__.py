@@ -55,7 +55,7 @@ def describe() -> dict[str, Any]:
 
 
 def _workload(program: Program) -> dict[str, Any]:
-    found = shutil.which(program.starts[0], path=running.ENVIRONMENT["PATH"])
+    executable = shutil.which(program.starts[0], path=running.ENVIRONMENT["PATH"])
     amount = {
         "name": "amount", "type": "integer", "min": 1, "max": 1_000_000_000, "default": program.short, "unit": "",
         "help": f"how much of it; {program.long} takes seconds",
@@ -64,7 +64,7 @@ def _workload(program: Program) -> dict[str, Any]:
         "name": program.name, "summary": program.compares, "kinds": ["none"], "parameters": [amount],
         "metrics": [{"name": "cpu_s", "unit": "s", "better": "lower", "kind": "time"},
                     {"name": "migrations", "unit": "1", "better": "lower", "kind": "count"}],
-        "files": [str(Path(found).resolve())] if found else [],
+        "files": [str(Path(executable).resolve())] if executable else [],
         "lacks": running.lacks(program),
     }  # fmt: skip
 
@@ -91,14 +91,14 @@ def run(program: Program, options: argparse.Namespace, parameters: dict[str, str
             result = program.work(here)
     except Failed as problem:
         # The lab shows the last line.
-        first, _, said = str(problem).partition("\n")
-        print(f"{said}\n{first}" if said.strip() else first, file=sys.stderr)
+        first, _, output = str(problem).partition("\n")
+        print(f"{output}\n{first}" if output.strip() else first, file=sys.stderr)
         return 1
     used = asdict(here.used)
     moved = used.pop("migrations")
-    told = {} if moved is None else {"migrations": moved}
+    moves = {} if moved is None else {"migrations": moved}
     say("process", **used)
-    say("iteration", index=0, elapsed_s=used["wall_s"], cpu_s=used["user_s"] + used["system_s"], **told)
+    say("iteration", index=0, elapsed_s=used["wall_s"], cpu_s=used["user_s"] + used["system_s"], **moves)
     say("end", verified=bool(result), message="" if result else "it wrote nothing", live_blocks_delta=0,
         result=hashlib.sha256(result).hexdigest())  # fmt: skip
     return 0 if result else 3

@@ -29,11 +29,11 @@ def _python_tests(session: Session) -> bytes:
     """One line for each test case: its name and passed, failed or skipped."""
     chosen = QUICK if session.amount == 1 else QUICK + THOROUGH
     report = session.folder / "tests.xml"
-    said = session.output(
+    output = session.output(
         PYTHON, "-m", "test", "--junit-xml", report, "--tempdir", session.folder, *chosen, timeout_s=1800, may_fail=True
     )  # fmt: skip
     if not report.exists():
-        raise Failed(f"CPython's tests came to no report:\n{said[-2000:].decode(errors='replace')}")
+        raise Failed(f"CPython's tests came to no report:\n{output[-2000:].decode(errors='replace')}")
     lines = set()
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         failed = case.find("failure") is not None or case.find("error") is not None
@@ -59,12 +59,12 @@ def _java(session: Session) -> bytes:
     """The class files that javac writes, and what the program prints under two collectors."""
     quiet = "-XX:-UsePerfData"  # the one file that it would leave outside of the session's folder
     session.output(f"{JAVA}c", f"-J{quiet}", "-d", session.folder, session.script("Churn.java"))
-    told = b"".join(file.read_bytes() for file in sorted(session.folder.glob("*.class")))
+    output = b"".join(file.read_bytes() for file in sorted(session.folder.glob("*.class")))
     for collector in ("-XX:+UseSerialGC", "-XX:+UseG1GC"):
-        told += session.output(
+        output += session.output(
             JAVA, quiet, collector, "-Xmx256m", "-cp", session.folder, "Churn", str(session.amount), timeout_s=600
         )  # fmt: skip
-    return told
+    return output
 
 
 PROGRAMS = (

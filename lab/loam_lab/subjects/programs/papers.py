@@ -106,7 +106,7 @@ def _gs_pages(session: Session) -> bytes:
     document = session.folder / "manual.pdf"
     document.write_bytes(pdf(session.amount))
     return session.output(
-        "gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=bbox", "-r72", document, said=True, timeout_s=600
+        "gs", "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=bbox", "-r72", document, stderr=True, timeout_s=600
     )
 
 

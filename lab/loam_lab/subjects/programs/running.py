@@ -126,19 +126,19 @@ class Session:
         """Hand on what processes said."""
         if self._proof is not None:
             own, wanted = self._proof
-            told = own.read_bytes()
+            proof = own.read_bytes()
             for copy, library in self._copies.items():
-                told = told.replace(f'"{copy}"'.encode(), f'"{library}"'.encode())
-            wanted.write_bytes(told)
+                proof = proof.replace(f'"{copy}"'.encode(), f'"{library}"'.encode())
+            wanted.write_bytes(proof)
 
     def output(
         self, *command: str | Path, given: bytes = b"", timeout_s: float = 120.0, may_fail: bool = False,
-        environment: dict[str, str] | None = None, said: bool = False,
+        environment: dict[str, str] | None = None, stderr: bool = False,
     ) -> bytes:  # fmt: skip
         """What a command writes to standard output.
 
         given: its standard input; may_fail: whether a status other than 0 is an answer too
-        environment: variables on top; said: standard error instead
+        environment: variables on top; stderr: that stream instead
         raises: Failed if it ends badly or not in time
         """
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -160,7 +160,7 @@ class Session:
                 tail = words[-2000:].decode(errors="replace")
                 raise Failed(f"{' '.join(map(str, command))[:300]}: {how}\n{tail}")
             out.seek(0)
-            return words if said else out.read()
+            return words if stderr else out.read()
 
     @contextlib.contextmanager
     def server(self, *command: str | Path, stop: signal.Signals = signal.SIGTERM) -> Iterator[None]:

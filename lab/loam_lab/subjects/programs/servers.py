@@ -77,15 +77,15 @@ def _redis(session: Session) -> bytes:
             timeout_s=1800,
         )  # fmt: skip
         ask("FLUSHALL", "ASYNC")
-        told = ask("--pipe", given=_filling(count)).splitlines()[-1]  # errors and replies
-        told += b"\n" + ask(given="".join(f"GET string:{n}\n" for n in range(0, count, 3)).encode())
-        told += ask("LRANGE", "list:7", "0", "-1") + ask("ZRANGE", "sorted:7", "0", "-1", "WITHSCORES")
-        told += ask("DEBUG", "DIGEST")
+        replies = ask("--pipe", given=_filling(count)).splitlines()[-1]  # errors and replies
+        replies += b"\n" + ask(given="".join(f"GET string:{n}\n" for n in range(0, count, 3)).encode())
+        replies += ask("LRANGE", "list:7", "0", "-1") + ask("ZRANGE", "sorted:7", "0", "-1", "WITHSCORES")
+        replies += ask("DEBUG", "DIGEST")
         ask("BGSAVE")
         _wait(saved, "redis-server's dump")
     with session.server(*server):
         _wait(answers, "redis-server")
-        return told + ask("DEBUG", "DIGEST")
+        return replies + ask("DEBUG", "DIGEST")
 
 
 def _lists(session: Session) -> bytes:

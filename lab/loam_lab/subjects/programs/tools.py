@@ -103,11 +103,11 @@ def _stress(session: Session) -> bytes:
     """
     verdicts = b""
     for threads in ("0", "2"):
-        told = session.output(
+        output = session.output(
             "stress-ng", "--malloc", "2", "--malloc-ops", str(session.amount), "--malloc-pthreads", threads,
-            "--malloc-touch", "--verify", "--temp-path", session.folder, timeout_s=1800, said=True,
+            "--malloc-touch", "--verify", "--temp-path", session.folder, timeout_s=1800, stderr=True,
         )  # fmt: skip
-        verdicts += b"\n".join(re.findall(rb"\w*successful run|\b\d+ failed|fail: .*", told)) + b"\n"
+        verdicts += b"\n".join(re.findall(rb"\w*successful run|\b\d+ failed|fail: .*", output)) + b"\n"
     return verdicts
 
 

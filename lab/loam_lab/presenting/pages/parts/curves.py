@@ -35,11 +35,11 @@ def _panel(
     values = [value for course in rows.values() for value in course.values()]
     across = Axis(factor, *span(levels, log=True), log=True, ticks=tuple(map(float, levels)))
     frame = Frame(across, Axis("", *span(values, log=True), log=True, factor=_MILLION))
-    told = []
+    descriptions = []
     for name, course in rows.items():
         places = sorted(course.items())
         frame.line(places, colours[name], width=1.0 if faded(name) else 2.2, hover=name)
         for level, value in places:
-            told.append(f"{name}, {factor} {level}: {rounding.significant(value / _MILLION)} M/s")
-            frame.point(level, value, colours[name], hollow=faded(name), hover=told[-1])
-    return frame.draw(slug("curves", case), case, "; ".join(told))
+            descriptions.append(f"{name}, {factor} {level}: {rounding.significant(value / _MILLION)} M/s")
+            frame.point(level, value, colours[name], hollow=faded(name), hover=descriptions[-1])
+    return frame.draw(slug("curves", case), case, "; ".join(descriptions))

@@ -107,8 +107,8 @@ def _beside(case: Case | None, call: str, time: str, ours: str, peers: Sequence[
 
 def _floor(cases_of: CasesOf, time: str, threads: int) -> float | None:
     """The longest time of no call at all, ns, median over every allocator and block; None for other times."""
-    found = _all([case for case in cases_of(FLOOR) if case.threads == threads]) if time == "max" else []
-    return float(np.median(found)) if found else None
+    times = _all([case for case in cases_of(FLOOR) if case.threads == threads]) if time == "max" else []
+    return float(np.median(times)) if times else None
 
 
 def _metric(call: str, time: str) -> str:
@@ -123,9 +123,9 @@ def _case(cases_of: CasesOf, call: str, time: str, threads: int) -> Case | None:
     return next((case for case in cases_of(_metric(call, time)) if case.threads == threads), None)
 
 
-def _all(found: Sequence[Case]) -> list[float]:
+def _all(cases: Sequence[Case]) -> list[float]:
     """Every value of every allocator and block."""
-    return [value for case in found for values in case.values.values() for value in values if value is not None]
+    return [value for case in cases for values in case.values.values() for value in values if value is not None]
 
 
 def _median(case: Case | None, name: str) -> float | None:

@@ -22,9 +22,9 @@ _ROW, _SPREAD = 30, 0.4
 Ratios = Mapping[str, Interval]
 
 
-def lines(title: str, page: str, told: Sequence[str], caption: str) -> list[str]:
-    """The first lines of a page. told: sentences; caption: of the picture, which lies beside the page as PAGE.svg"""
-    sentences = [sentence.replace("\u00a0", " ") for sentence in told]
+def lines(title: str, page: str, opening: Sequence[str], caption: str) -> list[str]:
+    """The first lines of a page. opening: sentences; caption: of the picture, which lies beside the page as PAGE.svg"""
+    sentences = [sentence.replace("\u00a0", " ") for sentence in opening]
     return [f"# {title}", "", *(f"- {sentence}" for sentence in sentences), "", f"![{caption}]({page}.svg)", ""]
 
 
@@ -41,21 +41,21 @@ def picture(title: str, axis: str, rows: Mapping[str, Ratios], ours: Collection[
     canvas.reference(1.0)
     series = list(dict.fromkeys(name for row in rows.values() for name in row))
     step = _SPREAD / max(1, len(series) - 1)
-    spans, told = [], []
+    spans, descriptions = [], []
     points: dict[str, list[Mark]] = {name: [] for name in series}
     for y, (name, row) in enumerate(rows.items()):
         colour = _OURS if name in ours or not ours else MUTED
         for which, ratio in row.items():
             place = {"y": y + series.index(which) * step - _SPREAD / 2 * (len(series) > 1), "c": colour}
-            told.append(f"{name}, {which}: {paired.text_of(ratio)}")
-            points[which].append({"x": ratio.estimate, "d": told[-1], **place})
+            descriptions.append(f"{name}, {which}: {paired.text_of(ratio)}")
+            points[which].append({"x": ratio.estimate, "d": descriptions[-1], **place})
             if ratio.low is not None and ratio.high is not None:
                 spans.append({"x": ratio.low, "x2": ratio.high, **place})
     canvas.intervals(spans, width=1.6)
     for which, shape in zip(series, _SHAPES, strict=False):
         canvas.points(points[which], shape, size=44)
     canvas.names([(name, name, bool(ours) and name not in ours) for name in rows])
-    drawing = canvas.draw("opening", title, "; ".join(told))
+    drawing = canvas.draw("opening", title, "; ".join(descriptions))
     keys = [svg.Key(which, MUTED, shape) for which, shape in zip(series, _SHAPES, strict=False)]
     return svg.sheet(title, [svg.Row("", [("", drawing)])], keys if len(series) > 1 else ())
 
@@ -68,25 +68,25 @@ def machine(result: Result) -> str:
 
 def by_threads(cases: Sequence[Case], name: str, base: str) -> dict[str, Interval]:
     """The geometric mean of one over another for each number of threads, as a row of the picture."""
-    found = {}
+    rows = {}
     for threads in sorted({case.threads for case in cases}):
         ratio = paired.mean_ratio([case for case in cases if case.threads == threads], name, base)
         if ratio is not None:
-            found[words.threads(threads)] = ratio
-    return found
+            rows[words.threads(threads)] = ratio
+    return rows
 
 
 def slower(cases: Sequence[Case], ours: Sequence[str], others: Sequence[str]) -> str:
     """In how many cases the fastest of ours is slower than the fastest of the others, and where most."""
-    found = []
+    losses = []
     for case in cases:
         best, rival = case.fastest(ours), case.fastest(others)
         ratio = None if best is None or rival is None else case.ratio(best, rival)
         if ratio is not None and ratio.high is not None and ratio.high < 1:
             place = f"{case.name}, {words.threads(case.threads)}: {paired.text_of(ratio)} times the rate of {rival}"
-            found.append((ratio.estimate, place))
-    most = "" if not found else f": {found[0][1]}" if len(found) == 1 else f", most in {min(found)[1]}"
-    return f"Slower than the fastest of the others in {len(found)} of {len(cases)} cases{most or ', by intervals of 95 %'}."
+            losses.append((ratio.estimate, place))
+    most = "" if not losses else f": {losses[0][1]}" if len(losses) == 1 else f", most in {min(losses)[1]}"
+    return f"Slower than the fastest of the others in {len(losses)} of {len(cases)} cases{most or ', by intervals of 95 %'}."
 
 
 def counted(cases: Sequence[Case]) -> str:

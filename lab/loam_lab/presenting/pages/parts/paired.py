@@ -40,8 +40,8 @@ class Case:
         if above not in self.values or below not in self.values:
             return None
         pairs = zip(self.values[above], self.values[below], strict=False)
-        found = [float(np.log(a / b)) for a, b in pairs if a and b]
-        return found or None
+        logs = [float(np.log(a / b)) for a, b in pairs if a and b]
+        return logs or None
 
     def fastest(self, names: Sequence[str]) -> str | None:
         """Of some the one with the highest median."""
@@ -59,8 +59,8 @@ def by_block(cell: Cell, metric: str) -> list[float | None]:
     # Only the workload's primary metric names its blocks; the others are of the same runs.
     named = next((other.blocks for other in metrics.values() if other.blocks), None)
     blocks = named if named is not None and len(named) == len(values) else range(len(values))
-    found = dict(zip(blocks, values, strict=True))
-    return [found.get(block) for block in range(max(found, default=-1) + 1)]
+    value_of_block = dict(zip(blocks, values, strict=True))
+    return [value_of_block.get(block) for block in range(max(value_of_block, default=-1) + 1)]
 
 
 def table(own: Sequence[Case], shown: Sequence[str], base: str, rivals: Sequence[str]) -> list[str]:
@@ -92,11 +92,11 @@ def mean_ratio(own: Sequence[Case], above: str, below: str) -> Interval | None:
     return intervals.geometric_mean(rows)
 
 
-def leader(found: Sequence[Case], names: Sequence[str]) -> str | None:
+def leader(cases: Sequence[Case], names: Sequence[str]) -> str | None:
     """Of those that every case has, the one with the best geometric mean of medians."""
     means = []
     for name in names:
-        medians = [float(np.median([v for v in case.values.get(name, ()) if v] or [0.0])) for case in found]
+        medians = [float(np.median([v for v in case.values.get(name, ()) if v] or [0.0])) for case in cases]
         if medians and min(medians) > 0:
             means.append((float(np.mean(np.log(medians))), name))
     return max(means)[1] if means else None

@@ -34,25 +34,25 @@ def cases(result: Result, python: str) -> list[Case]:
     blocks: dict[str, set[int]] = {}
     for cell in timed:
         blocks.setdefault(cell.factors.workload, set()).update(cell.metrics["cpu_s"].blocks or ())
-    found: dict[str, Case] = {}
+    by_name: dict[str, Case] = {}
     for cell in timed:
         name, metric = cell.factors.workload, cell.metrics["cpu_s"]
         of_block = dict(zip(metric.blocks or (), metric.values, strict=True))
         values = [of_block.get(block) for block in sorted(blocks[name])]
-        found.setdefault(name, Case(name, 0)).values[cell.allocator] = values
-    return list(found.values())
+        by_name.setdefault(name, Case(name, 0)).values[cell.allocator] = values
+    return list(by_name.values())
 
 
 def peaks(result: Result, python: str) -> list[Case]:
     """Peak memory of the largest process of each program; of those whose peak is known in every run under every allocator."""
-    found: dict[str, Case] = {}
+    by_name: dict[str, Case] = {}
     partial = set()
     for cell in cells(result, python):
         name, values = cell.factors.workload, cell.values("rss_peak_bytes")
         if len(values) < cell.runs:
             partial.add(name)
-        found.setdefault(name, Case(name, 0)).values[cell.allocator] = list(values)
-    return [case for name, case in found.items() if name not in partial]
+        by_name.setdefault(name, Case(name, 0)).values[cell.allocator] = list(values)
+    return [case for name, case in by_name.items() if name not in partial]
 
 
 def amount(result: Result) -> str:

@@ -49,10 +49,10 @@ def against(timed: Sequence[Case], ours: str, peers: Sequence[str], what: str) -
     return [*lines, f"| geometric mean |{' |' * counted} {whole} | | {mean} |", ""]
 
 
-def memory(found: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
+def memory(cases: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
     """Peak memory: the geometric mean beside ours, with the three fastest peers marked."""
     keys = {(case.name, case.threads) for case in timed}
-    own = [case for case in found if (case.name, case.threads) in keys]
+    own = [case for case in cases if (case.name, case.threads) in keys]
     if not own:
         return []
     left = list(peers)

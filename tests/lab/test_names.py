@@ -1,0 +1,90 @@
+"""Names in the lab's Python: a noun says what a variable holds; `found`, `told` and `said` say only that there is something."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from loam_lab.base import paths
+
+EMPTY = ("found", "told", "said")
+LAB = paths.root() / "lab/loam_lab"
+
+# Names that files and documents carry, by module, and where. Other names for them would leave what was written unread.
+SERIALISED = {
+    ("dev/selfcheck/services.py", "told"): "a key of each line of the file with the walks so far",
+    ("dev/selfcheck/sharing.py", "found"): "a key of each row of `./loam selfcheck sharing --json`",
+}
+
+# Open: this room comes next; then the line goes.
+LEFT = "commands/explain/"
+
+
+def is_empty(name: str) -> bool:
+    return name.strip("_").partition("_")[0] in EMPTY
+
+
+def given_names(source: str) -> Iterator[tuple[int, str]]:
+    """(line, name) of everything that a module gives a name to: variables, attributes, parameters, functions, imports."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name.lower()
+            case ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)) | ast.alias(name=name):
+                yield node.lineno, name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield node.lineno, name
+
+
+def empty_names() -> Iterator[tuple[str, int, str]]:
+    """(module, line, name) of every name of the lab that says nothing; line 0 is the module's own name."""
+    for file in sorted(LAB.rglob("*.py")):
+        module = str(file.relative_to(LAB))
+        if is_empty(file.stem):
+            yield module, 0, file.stem
+        for line, name in given_names(file.read_text()):
+            if is_empty(name):
+                yield module, line, name
+
+
+def test_a_name_says_what_it_holds() -> None:
+    wrong = [
+        f"lab/loam_lab/{module}:{line}: {name} says that there is something; name what it is: match, message, packages"
+        for module, line, name in empty_names()
+        if (module, name) not in SERIALISED and not module.startswith(LEFT)
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_each_exception_is_needed() -> None:
+    assert set(SERIALISED) <= {(module, name) for module, _, name in empty_names()}
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("found = re.search(a, b)", True),
+        ("if (found := f()): pass", True),
+        ("for said in lines: pass", True),
+        ("[told for told in lines]", True),
+        ("def f(told): pass", True),
+        ("def f(*, said=False): pass", True),
+        ("lambda found: found", True),
+        ("def _said(): pass", True),
+        ("class Told: pass", True),
+        ("self._told = set()", True),
+        ("told_times = 3", True),
+        ("try:\n    f()\nexcept OSError as found:\n    pass", True),
+        ("from there import told", True),
+        ("match a:\n    case {'b': said}:\n        pass", True),
+        ("match = re.search(a, b)", False),
+        ("def founder(untold, as_found): pass", False),
+        ("print(found.told, said)", False),
+    ],
+)
+def test_the_check_of_names_tells_them_apart(source: str, wrong: bool) -> None:
+    assert any(is_empty(name) for _, name in given_names(source)) == wrong
