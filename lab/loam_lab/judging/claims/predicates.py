@@ -70,6 +70,9 @@ class Decision:
 class Source(Protocol):
     """Where a predicate's values come from: a campaign, or the paper itself."""
 
+    margin: float
+    """How far from 1 a ratio may be and still count as 1."""
+
     def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
         """The allocators that stand for names in a group, as far as there are values of them."""
 
@@ -82,6 +85,7 @@ class _Measured:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self.margin = evidence.campaign.study.margin
         self.absent: list[str] = []
         self.stand_ins: list[str] = []
 
@@ -184,7 +188,11 @@ def _confidence(chances: int) -> float:
 def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
     below = predicate.below()
     assert below is not None
-    judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
+    judge = (
+        _above(predicate.limit, source.margin)
+        if predicate.kind == "ratio_above"
+        else _under(predicate.limit, source.margin)
+    )
     elsewhere = predicate.elsewhere()
     if elsewhere is None:
         yield from _pairs(source, predicate.of, below, judge)
@@ -218,7 +226,9 @@ def _order(source: Source, predicate: Predicate) -> Iterator[_Made]:
     for upper, lower in itertools.pairwise(tiers):
         for first in upper:
             for second in lower:
-                yield _ratio(source.read(predicate.of, first), source.read(predicate.of, second), _above(1.0))
+                yield _ratio(
+                    source.read(predicate.of, first), source.read(predicate.of, second), _above(1.0, source.margin)
+                )
 
 
 def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
@@ -233,7 +243,11 @@ def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
             for later in seen[1:]:
                 yield _ratio(later, seen[0], judge)
         else:
-            judge = _above(predicate.limit) if predicate.direction == "rises" else _under(1 / predicate.limit)
+            judge = (
+                _above(predicate.limit, source.margin)
+                if predicate.direction == "rises"
+                else _under(1 / predicate.limit, source.margin)
+            )
             for earlier, later in itertools.pairwise(seen):
                 yield _ratio(later, earlier, judge)
 
@@ -256,7 +270,7 @@ def _steadier(source: Source, predicate: Predicate) -> Iterator[_Made]:
                 _spread([source.read(side.at(predicate.along, level), name) for level in predicate.levels])
                 for side, name in ((predicate.of, first), (below, second))
             )
-            yield _ratio(one, other, _under(1.0))
+            yield _ratio(one, other, _under(1.0, source.margin))
 
 
 def _spread(levels: list[Observed]) -> Observed:
@@ -359,18 +373,25 @@ def _short(what: str, other: str) -> str:
     return what.removeprefix(metric)
 
 
-def _above(limit: float) -> Judge:
+def _above(limit: float, margin: float = 0.0) -> Judge:
     return lambda one, apart: (
         HOLDS if one.low is not None and one.low > limit
-        else FAILS if apart.high is not None and apart.high <= limit else OPEN
+        else FAILS if (apart.high is not None and apart.high <= limit) or _even(limit, apart, margin) else OPEN
     )  # fmt: skip
 
 
-def _under(limit: float) -> Judge:
+def _under(limit: float, margin: float = 0.0) -> Judge:
     return lambda one, apart: (
         HOLDS if one.high is not None and one.high < limit
-        else FAILS if apart.low is not None and apart.low >= limit else OPEN
+        else FAILS if (apart.low is not None and apart.low >= limit) or _even(limit, apart, margin) else OPEN
     )  # fmt: skip
+
+
+def _even(limit: float, apart: Interval, margin: float) -> bool:
+    """Whether a ratio that is said to be above or below 1 was shown to be 1, as far as the study tells values apart."""
+    if limit != 1.0 or apart.low is None or apart.high is None:
+        return False
+    return 1 - margin <= apart.low and apart.high <= 1 + margin
 
 
 def _within(low: float, high: float) -> Judge:

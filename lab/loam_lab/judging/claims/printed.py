@@ -27,7 +27,10 @@ class _Paper:
     """The numbers of a paper as a predicate reads them.
 
     ends: the one that counts of each number's range; used: the numbers that were read, by their places
+    margin: none, since a printed number has no interval
     """
+
+    margin = 0.0
 
     def __init__(self, predicate: Predicate, printed: Sequence[Printed], ends: Sequence[float]) -> None:
         self._selections = predicate.selections()
