@@ -86,6 +86,44 @@ def test_a_folder_that_the_user_names_serves_without_network(public: Path, monke
     assert (home / "src/tiny.c").read_text() == BUMP and not (home / ".git").exists()
 
 
+def test_a_module_lies_in_its_folder_and_is_checked_alike(public: Path, tmp_path: Path) -> None:
+    """Its files stand in a copy: what was fetched of the first repository stays what its digest says."""
+    one = source(public)
+    module = {"path": "src/deep", "git": one.git, "commit": one.commit, "sha256": one.sha256}
+    table = {"git": one.git, "commit": one.commit, "sha256": one.sha256, "license": "MIT", "folder": "src",
+             "files": ["tiny.c", "deep/src/tiny.c"], "object": "libtiny.so"}  # fmt: skip
+    whole = recipe.parse({**table, "modules": [module]})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    tree = repository.whole(whole, scratch)
+    assert (tree / "src/deep/src/tiny.c").read_text() == (tree / "src/tiny.c").read_text() == BUMP
+    assert not (repository.files(whole) / "src/deep").exists()
+    assert repository.whole(one, scratch) == repository.files(one), "without modules nothing is copied"
+    file = tmp_path / "tiny.toml"
+    assert recipe.digest(whole, file) != recipe.digest(recipe.parse(table), file)
+    with pytest.raises(LoamError, match=r"SHA-256 of its files differs"):
+        repository.whole(recipe.parse({**table, "modules": [{**module, "git": f"{one.git}/../tiny", "commit": one.commit,
+                                                             "sha256": "0" * 64}]}), tmp_path / "other")  # fmt: skip
+    for wrong, why in (
+        ({**module, "path": "../out"}, "must be a folder inside"), ({**module, "commit": "1"}, "must be 40 digits"),
+        ({"path": "x"}, "must be a table of path, git, commit, sha256"),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=why):
+            recipe.parse({**table, "modules": [wrong]})
+
+
+def test_a_file_of_ours_beside_the_recipe_is_compiled_and_counts(public: Path, tmp_path: Path) -> None:
+    table = {"git": f"file://{public}", "commit": source(public).commit, "sha256": source(public).sha256,
+             "license": "MIT", "folder": "src", "files": ["{here}/own.c"], "object": "libtiny.so"}  # fmt: skip
+    own, file = tmp_path / "own.c", tmp_path / "tiny.toml"
+    own.write_text(BUMP)
+    wanted = recipe.parse(table)
+    before = recipe.digest(wanted, file)
+    assert "own.c" in compilation.make("tiny", wanted, file)["commands"][0]
+    own.write_text(BUMP + "\n")
+    assert recipe.digest(wanted, file) != before, "another file is another recipe"
+
+
 def test_what_cannot_be_had_or_differs_leaves_nothing(public: Path) -> None:
     with pytest.raises(
         LoamError, match=r"tiny: file:///nowhere/tiny cannot be had here: .*put the files of its commit"

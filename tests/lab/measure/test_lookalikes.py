@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
-from loam_lab.model import studies
+from loam_lab.model import consistent, studies
 from loam_lab.model.study import SCHEMA, Study
 from loam_lab.presenting.pages.parts.cells import compared
-from loam_lab.subjects.allocators import registry
+from loam_lab.subjects.allocators import recipe, registry
 
 
 def study(**changed: Any) -> Study:
@@ -53,6 +54,43 @@ def test_without_a_look_alike_it_is_not_compared() -> None:
     kept, notes = available.present(study())
     assert kept.allocators == ("glibc",) and {group.allocators for group in kept.groups} == {("glibc",)}
     assert notes == ["hoard is left out: is not built yet; it is not compared; run ./loam allocators build hoard"]
+
+
+VERSIONS = {"jemalloc": "jemalloc-5.3.1"}
+
+
+def with_jemalloc() -> Study:
+    return study(allocators=["glibc", "jemalloc"], versions=VERSIONS)
+
+
+@pytest.mark.parametrize(("built", "current"), [(False, False), (True, False), (True, True)])
+def test_the_papers_version_takes_the_place_of_todays_where_it_is_built_but_on_no_simulated_machine(
+    built: bool, current: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = recipe.Installed(Path("/nowhere"), "5.3.1", current) if built else None
+    monkeypatch.setattr(recipe, "installed", lambda *_: made)
+    monkeypatch.setattr(registry, "load", lambda *_: None)
+    kept, notes = available.present(with_jemalloc())
+    if current:
+        assert [kept.allocators_of(group) for group in kept.groups] == [
+            ("glibc", "jemalloc-5.3.1"), ("glibc", "jemalloc"),
+        ]  # fmt: skip
+        assert notes == ["jemalloc-5.3.1 takes the place of jemalloc: it is the version that the paper has"]
+    else:
+        assert {kept.allocators_of(group) for group in kept.groups} == {("glibc", "jemalloc")}
+        assert notes == ["jemalloc is not the paper's version; ./loam allocators build jemalloc-5.3.1"]
+
+
+def test_no_version_is_named_where_no_real_machine_measures_its_allocator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "load", lambda *_: None)
+    simulated = with_jemalloc().model_copy(update={"groups": with_jemalloc().groups[1:]})
+    assert available.present(simulated)[1] == []
+
+
+def test_a_version_is_of_an_allocator_that_a_group_measures() -> None:
+    (mistake,) = consistent.mistakes(study(versions={"tbb": "tbb-4.1"}))
+    assert mistake[:2] == (("versions", "tbb"), "no group measures allocator 'tbb'")
+    assert not list(consistent.mistakes(study(versions={"hoard": "hoard-3.10"}, labels={"hoard-3.10": "Hoard 3.10"})))
 
 
 @pytest.mark.parametrize("name", ["stm", "stamp", "programs", "delegation"])
