@@ -9,8 +9,9 @@ import claimed
 import pytest
 from test_claims import A1, claim, decided, speeds, verdict, wobble
 
-from loam_lab.judging.claims import evaluate, predicates
-from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN, Comparison, Decision
+from loam_lab.judging.claims import evaluate, judges, predicates
+from loam_lab.judging.claims.judges import FAILS, HOLDS, OPEN
+from loam_lab.judging.claims.predicates import Comparison, Decision
 from loam_lab.judging.claims.values import Evidence
 from loam_lab.judging.reasons import Unmet
 from loam_lab.judging.statistics.data import Campaign
@@ -244,13 +245,13 @@ def compared(outcome: str, estimate: float, low: float | None = 0.5, name: str =
 def test_too_few_blocks_to_contradict_are_said() -> None:
     """Six blocks whose interval lies on the wrong side do not contradict a claim of several comparisons."""
     one, none = Interval(0.46, 0.39, 0.54, 6), Interval(0.46, None, None, 6)
-    alone = Comparison("a / b", one, none, "1", predicates._above(2.0))
-    unsure = Comparison("c / d", Interval(2.1, 1.9, 2.3, 6), none, "1", predicates._above(2.0))
+    alone = Comparison("a / b", one, none, "1", judges.above(2.0))
+    unsure = Comparison("c / d", Interval(2.1, 1.9, 2.3, 6), none, "1", judges.above(2.0))
     assert predicates._all((unsure, alone)) == (
         OPEN, "6 blocks are too few to contradict it: a / b = 0.46 [0.39, 0.54]",
     )  # fmt: skip
     assert predicates._all((unsure,)) == (OPEN, "the interval does not decide: c / d = 2.1 [1.9, 2.3]")
-    apart = Comparison("a / b", one, Interval(0.46, 0.3, 0.6, 8), "1", predicates._above(2.0))
+    apart = Comparison("a / b", one, Interval(0.46, 0.3, 0.6, 8), "1", judges.above(2.0))
     assert predicates._all((unsure, apart))[0] == FAILS
 
 

@@ -232,38 +232,6 @@ def test_an_absent_allocator_is_named_and_a_look_alike_says_so() -> None:
     assert not without["by_preset"]
 
 
-def test_the_papers_version_is_read_in_the_groups_that_measure_it_and_is_no_preset() -> None:
-    """On a simulated machine the study keeps today's: each group is read as it was measured."""
-    group = {"workload": "intset", "sync": ["stm"], "threads": [1], "parameters": {"shift": [5, 4]}}
-    groups = [
-        {**group, "name": "list", "allocators": ["a", "b-1"]},
-        {**group, "name": "other", "allocators": ["a", "b"]},
-    ]
-    above = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
-    claims = [claim(above), claim({**above, "of": {**A1, "group": "other"}}, id="t-02")]
-    made = claimed.study(claims, groups=groups, versions={"b": "b-1"}, lookalikes={"b": "a"})
-    measured = claimed.campaign(made, speeds(**{"a": 100, "b": 200, "b-1": 50}))
-    first, second = (evaluate._claim(Evidence(measured), one).as_json() for one in made.claims)
-    assert (first["verdict"], first["by_preset"]) == ("reproduced", False) and "b-1" in first["reason"]
-    assert (second["verdict"], second["by_preset"]) == ("contradicted", False)
-
-
-def test_a_look_alike_stands_for_an_allocator_only_in_groups_that_measure_it() -> None:
-    against = {"kind": "ratio_above", "of": A1, "to": {"allocator": ["b", "hoard"]}}
-    group = {"workload": "intset", "sync": ["stm"], "threads": [1], "parameters": {"shift": [5, 4]}}
-    groups = [{**group, "name": "list"}, {**group, "name": "presets", "allocators": ["c"]}]
-    of = {**A1, "group": "presets", "allocator": "hoard"}
-    there = {"kind": "ratio_above", "of": of, "to": {"parameters": {"shift": 4}}, "limit": 0.5}
-    claims = [claim(against), claim(there, id="t-02")]
-    made = claimed.study(claims, groups=groups, lookalikes={"hoard": "c"})
-    measured = claimed.campaign(made, speeds(a=100, b=50, c=70))
-    first, second = (evaluate._claim(Evidence(measured), one).as_json() for one in made.claims)
-    assert (first["verdict"], first["by_preset"]) == ("reproduced", False) and first["reason"].endswith(
-        "; without hoard"
-    )
-    assert (second["verdict"], second["by_preset"]) == ("reproduced", True)
-
-
 def test_cachegrind_counts_are_read_over_the_repetitions_of_a_parameter() -> None:
     of = {
         "group": "list",

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from test_claims import claim, speeds, verdict
 
 from loam_lab.judging.claims import printed as judging
-from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN
+from loam_lab.judging.claims.judges import FAILS, HOLDS, OPEN
 from loam_lab.model import studies
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING, Claim
 

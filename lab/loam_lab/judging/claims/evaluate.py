@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.judging import reasons
-from loam_lab.judging.claims import figures, predicates
+from loam_lab.judging.claims import figures, judges, predicates
 from loam_lab.judging.claims.values import Evidence, cells_of, measured
 from loam_lab.judging.reasons import Unmet
 from loam_lab.model import result
@@ -138,17 +138,17 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
     if not claim.predicates:
         return UNDECIDED, "its needs are met, but the study states no predicate yet", []
     decisions = predicates.decide(evidence, claim.predicates, claim.all_but)
-    failed = [decision for decision in decisions if decision.outcome == predicates.FAILS]
+    failed = [decision for decision in decisions if decision.outcome == judges.FAILS]
     if len(failed) > claim.all_but:
         return CONTRADICTED, _together(failed), decisions
-    still_open = [decision for decision in decisions if decision.outcome == predicates.OPEN]
+    still_open = [decision for decision in decisions if decision.outcome == judges.OPEN]
     if len(failed) + len(still_open) > claim.all_but:
         elsewhere = [decision for decision in still_open if decision.not_run]
         if len(failed) + len(still_open) - len(elsewhere) > claim.all_but:
             return UNDECIDED, _together(still_open), decisions
         # What ran agrees with it, and the rest is for another run.
         return NOT_ASKED, _part(elsewhere, len(claim.predicates)), decisions
-    return REPRODUCED, _together([one for one in decisions if one.outcome == predicates.HOLDS]), decisions
+    return REPRODUCED, _together([one for one in decisions if one.outcome == judges.HOLDS]), decisions
 
 
 def _part(elsewhere: Sequence[predicates.Decision], of: int) -> str:

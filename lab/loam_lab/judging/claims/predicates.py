@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from loam_lab.judging.claims.judges import FAILS, HOLDS, OPEN, Judge, above, under, within
 from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
 from loam_lab.judging.reasons import AllZero, NothingShared
 from loam_lab.judging.statistics import bootstrap, intervals
@@ -24,10 +25,6 @@ from loam_lab.model.result import Compared
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.intervals import Interval
     from loam_lab.model.claim import Predicate, Selection
-
-HOLDS, FAILS, OPEN = "holds", "fails", "open"
-# What a comparison of an interval with a limit says: holds, fails, or open.
-Judge = Callable[["Interval", "Interval"], str]
 
 
 @dataclass(frozen=True)
@@ -189,9 +186,9 @@ def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
     below = predicate.below()
     assert below is not None
     judge = (
-        _above(predicate.limit, source.margin)
+        above(predicate.limit, source.margin)
         if predicate.kind == "ratio_above"
-        else _under(predicate.limit, source.margin)
+        else under(predicate.limit, source.margin)
     )
     elsewhere = predicate.elsewhere()
     if elsewhere is None:
@@ -211,7 +208,7 @@ def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
 
 def _band(source: Source, predicate: Predicate) -> Iterator[_Made]:
     assert predicate.low is not None and predicate.high is not None
-    judge = _within(predicate.low, predicate.high)
+    judge = within(predicate.low, predicate.high)
     below = predicate.below()
     if below is not None:
         yield from _pairs(source, predicate.of, below, judge)
@@ -227,7 +224,7 @@ def _order(source: Source, predicate: Predicate) -> Iterator[_Made]:
         for first in upper:
             for second in lower:
                 yield _ratio(
-                    source.read(predicate.of, first), source.read(predicate.of, second), _above(1.0, source.margin)
+                    source.read(predicate.of, first), source.read(predicate.of, second), above(1.0, source.margin)
                 )
 
 
@@ -239,14 +236,14 @@ def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
             others = [source.read(below.at(predicate.along, level), name) for level in predicate.levels]
             seen = [_divided(one, other) for one, other in zip(seen, others, strict=True)]
         if predicate.direction == "flat":
-            judge = _within(1 - predicate.margin, 1 + predicate.margin)
+            judge = within(1 - predicate.margin, 1 + predicate.margin)
             for later in seen[1:]:
                 yield _ratio(later, seen[0], judge)
         else:
             judge = (
-                _above(predicate.limit, source.margin)
+                above(predicate.limit, source.margin)
                 if predicate.direction == "rises"
-                else _under(1 / predicate.limit, source.margin)
+                else under(1 / predicate.limit, source.margin)
             )
             for earlier, later in itertools.pairwise(seen):
                 yield _ratio(later, earlier, judge)
@@ -270,7 +267,7 @@ def _steadier(source: Source, predicate: Predicate) -> Iterator[_Made]:
                 _spread([source.read(side.at(predicate.along, level), name) for level in predicate.levels])
                 for side, name in ((predicate.of, first), (below, second))
             )
-            yield _ratio(one, other, _under(1.0, source.margin))
+            yield _ratio(one, other, under(1.0, source.margin))
 
 
 def _spread(levels: list[Observed]) -> Observed:
@@ -371,37 +368,6 @@ def _ratio_of_rates(above: Observed, below: Observed, shared: list[object]) -> C
 def _short(what: str, other: str) -> str:
     metric = other.partition(" of ")[0] + " of "
     return what.removeprefix(metric)
-
-
-def _above(limit: float, margin: float = 0.0) -> Judge:
-    return lambda one, apart: (
-        HOLDS if one.low is not None and one.low > limit
-        else FAILS if (apart.high is not None and apart.high <= limit) or _even(limit, apart, margin) else OPEN
-    )  # fmt: skip
-
-
-def _under(limit: float, margin: float = 0.0) -> Judge:
-    return lambda one, apart: (
-        HOLDS if one.high is not None and one.high < limit
-        else FAILS if (apart.low is not None and apart.low >= limit) or _even(limit, apart, margin) else OPEN
-    )  # fmt: skip
-
-
-def _even(limit: float, apart: Interval, margin: float) -> bool:
-    """Whether a ratio that is said to be above or below 1 was shown to be 1, as far as the study tells values apart."""
-    if limit != 1.0 or apart.low is None or apart.high is None:
-        return False
-    return 1 - margin <= apart.low and apart.high <= 1 + margin
-
-
-def _within(low: float, high: float) -> Judge:
-    def judge(one: Interval, apart: Interval) -> str:
-        if one.low is not None and one.high is not None and low <= one.low and one.high <= high:
-            return HOLDS
-        outside = apart.low is not None and apart.high is not None and (apart.high < low or apart.low > high)
-        return FAILS if outside else OPEN
-
-    return judge
 
 
 def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loam_lab.judging.claims import predicates
+from loam_lab.judging.claims import judges, predicates
 from loam_lab.judging.claims.values import Observed, Undecided
 from loam_lab.judging.reasons import NotPrinted, PrintedTwice
 from loam_lab.judging.statistics.intervals import Interval
@@ -85,11 +85,11 @@ def faults(claim: Claim) -> Iterator[str]:
                 yield f"no predicate reads the number of {number.where}: {number.words() or 'no cells'} {number.value}"
         for one in tested:
             marked = bool(one.predicate.printed)
-            if one.outcome == predicates.OPEN and not marked:
+            if one.outcome == judges.OPEN and not marked:
                 yield f"not tested: {one.predicate.words()}: {one.reason}"
-            if one.outcome != predicates.OPEN and marked:
+            if one.outcome != judges.OPEN and marked:
                 yield f"tested, and marked as printed = {one.predicate.printed!r}: {one.predicate.words()}"
-    failed = [one for one in tested if one.outcome == predicates.FAILS]
+    failed = [one for one in tested if one.outcome == judges.FAILS]
     fails = len(failed) > claim.all_but
     if fails and not claim.self_contradicting:
         for one in failed:
@@ -101,13 +101,13 @@ def faults(claim: Claim) -> Iterator[str]:
 def _test(predicate: Predicate, printed: Sequence[Printed]) -> Tested:
     used: set[int] = set()
     reason = "the paper prints none of its values"
-    outcome = predicates.OPEN
+    outcome = judges.OPEN
     # Only numbers that this predicate reads have ends to be combined.
     read = _Paper(predicate, printed, [one.ends[0] for one in printed])
     try:
         predicates.comparisons(read, predicate)
     except Undecided as why:
-        return Tested(predicate, predicates.OPEN, str(why))
+        return Tested(predicate, judges.OPEN, str(why))
     choices = [one.ends if index in read.used else one.ends[:1] for index, one in enumerate(printed)]
     for ends in itertools.product(*choices):
         paper = _Paper(predicate, printed, ends)
@@ -115,9 +115,9 @@ def _test(predicate: Predicate, printed: Sequence[Printed]) -> Tested:
         used |= paper.used
         failed = [one for one in comparisons if not _holds(one)]
         if failed and (len(failed) == len(comparisons) or not predicate.some):
-            return Tested(predicate, predicates.FAILS, predicates.in_words(failed[0]), frozenset(used))
+            return Tested(predicate, judges.FAILS, predicates.in_words(failed[0]), frozenset(used))
         if comparisons:
-            outcome, reason = predicates.HOLDS, predicates.in_words(comparisons[0])
+            outcome, reason = judges.HOLDS, predicates.in_words(comparisons[0])
     return Tested(predicate, outcome, reason, frozenset(used))
 
 
@@ -125,4 +125,4 @@ def _holds(comparison: Comparison) -> bool:
     value = comparison.interval.estimate
     near = (value, value * (1 - _CLOSE), value * (1 + _CLOSE))
     exact = [Interval(one, one, one, 1) for one in near]
-    return any(comparison.judge(one, one) == predicates.HOLDS for one in exact)
+    return any(comparison.judge(one, one) == judges.HOLDS for one in exact)

@@ -160,9 +160,11 @@ def parse(content: dict[str, Any]) -> Source:
         raise ValueError("source.git needs files or make")
     if made.modules and not made.git:
         raise ValueError("source.modules belong to source.git")
-    for place, one in (("source", made), *((f"source.modules of {one.path}", one) for one in made.modules)):
-        for key, length in (("commit", 40), ("sha256", 64)):
-            if one.git and not re.fullmatch(f"[0-9a-f]{{{length}}}", getattr(one, key)):
+    repositories = [("source", made.commit, made.sha256)] if made.git else []
+    repositories += [(f"source.modules of {one.path}", one.commit, one.sha256) for one in made.modules]
+    for place, commit, sha256 in repositories:
+        for key, value, length in (("commit", commit, 40), ("sha256", sha256, 64)):
+            if not re.fullmatch(f"[0-9a-f]{{{length}}}", value):
                 raise ValueError(f"{place}.{key} must be {length} digits of 0-9 a-f")
     if made.debian and not made.path:
         raise ValueError("source.debian needs path")
