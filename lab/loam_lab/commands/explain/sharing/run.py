@@ -19,9 +19,10 @@ from loam_lab.campaign.measure.instruments import (
     without_allocator_settings,
 )
 from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.bench import job, once, target
+from loam_lab.commands.bench import job, linkage, once, target
 from loam_lab.commands.bench.job import Job
-from loam_lab.commands.explain.sharing import watches
+from loam_lab.commands.explain.sharing import served, watches
+from loam_lab.commands.explain.sharing.served import Served
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.allocators import preflight, preloading
 
@@ -38,12 +39,16 @@ MACHINE = "x86_64"
 
 @dataclass(frozen=True)
 class Performed:
-    """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error."""
+    """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error.
+
+    served: by what, where no allocator was chosen
+    """
 
     processes: list[Process] = field(default_factory=list)
     ending: str = ""
     wall_s: float = 0.0
     stderr_tail: str = ""
+    served: Served = field(default_factory=Served)
 
 
 def check_machine() -> None:
@@ -74,21 +79,24 @@ def words(what: Sequence[str] | Job) -> list[str]:
 
 def perform(
     what: Sequence[str] | Job,
-    allocator: str,
+    allocator: str | None,
     instruments: Instruments | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Performed:
     """Run the command once, or the server under its load, and return what the sampler saw.
 
-    extra: variables of its environment beyond the user's
+    allocator: None for the program as it is; extra: variables of its environment beyond the user's
     raises: LoamError if it does not start, or if nothing could be watched, with the reason
     """
-    using = instruments or RealInstruments()
     first, *rest = words(what)
     argv = [target.program(first, "explain"), *rest]
     text = job.joined(words(what))
-    # In front of the allocator: the probe knows it, and judges what is behind.
-    chosen = replace(using.allocator(allocator), front=paths.load_paths()["libraries"][LIBRARY])
+    # A program that is linked with another allocator is served by libc only if that is preloaded, too.
+    before = linkage.find([argv]).before_own if allocator == served.LIBC else ()
+    using = instruments or RealInstruments(before_own=before)
+    # In front of the allocator: the probe knows it, and judges what is behind.  libc's is never preloaded, so that the
+    # program as it is keeps its own.
+    chosen = replace(using.allocator(allocator or served.LIBC), front=paths.load_paths()["libraries"][LIBRARY])
     user, dropped = without_allocator_settings(os.environ)
     if dropped:
         console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
@@ -109,13 +117,17 @@ def perform(
             ) from None
         proof = using.proof(proof_file, chosen, outcome, argv)
         processes = _read(sorted(Path(folder).glob("watches.*")))
-    if proof.status != "proven" and not processes:
+        by = served.find(proof_file, chosen.front, {process.pid for process in processes})
+    # A malloc of the program's own keeps allocators out, not the sampler.
+    own = allocator is None and proof.status == "wrong"
+    if proof.status != "proven" and not processes and not own:
         why = "; ".join(preflight.obstacles(argv)) or "; ".join(proof.reasons)
         raise LoamError("explain", text, f"cannot be watched: {why}", "explain a program that is linked dynamically")
-    if proof.status == "wrong":
+    if proof.status == "wrong" and not own:
         raise LoamError(
             "--allocator", allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
-            f"see loam allocators verify {allocator}", exit_code=1,
+            f"leave --allocator out to explain the program as it is, or see loam allocators verify {allocator}",
+            exit_code=1,
         )  # fmt: skip
     if not processes:
         raise LoamError(
@@ -123,7 +135,7 @@ def perform(
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
     _check_refused(text, processes)
-    return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail)
+    return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail, by)
 
 
 def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> tuple[Outcome, str]:
