@@ -16,38 +16,11 @@ from loam_lab.subjects.allocators import registry
 # Two threads must meet.
 pytestmark = pytest.mark.alone
 
-# Two threads count in two blocks of 8 bytes, until the sampler has caught so many; in 30 s at most.
-NEIGHBOURS = """
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-#define CATCHES 4
-static unsigned long (*count)(char);
-static void* work(void* block) {
-  volatile long* own = block;
-  const time_t end = time(0) + 30;
-  while (time(0) < end && count('c') < CATCHES)
-    for (int n = 0; n < 1000000; ++n) *own = *own + 1;
-  return 0;
-}
-__attribute__((noinline)) void* make_one(void) { return malloc(8); }
-int main(int argc, char** argv) {
-  count = (unsigned long (*)(char))dlsym(RTLD_DEFAULT, "loam_sharing_count");
-  if (count == 0 || argc > 1) return argc > 1 ? 0 : 3;
-  void *one = make_one(), *other = make_one();
-  pthread_t thread;
-  pthread_create(&thread, 0, work, other);
-  work(one);
-  return pthread_join(thread, 0);
-}
-"""
-
 
 @pytest.fixture(autouse=True)
 def _long_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each watch waits for its first trap: on a busy machine, too, the threads then meet."""
-    monkeypatch.setenv("LOAM_SHARING_WINDOW_US", "1000000")
+    """Watches wait long for their first trap: on a busy machine, too, the threads then meet."""
+    monkeypatch.setenv("LOAM_SHARING_WINDOW_US", "100000")
     monkeypatch.setenv("LOAM_SHARING_PERIOD_US", "2000")
     sampler.built()
 
@@ -67,7 +40,9 @@ def kinds(found: dict[str, object]) -> set[str]:
 def test_a_program_with_an_allocators_library_keeps_it(tmp_path: Path) -> None:
     """A library that the lab does not know: nothing is preloaded before it, and its blocks are seen."""
     file = library(tmp_path, "libbump.so", BUMP)
-    program = compile_c(tmp_path, "linked", NEIGHBOURS, "-Wl,--no-as-needed", str(file), f"-Wl,-rpath,{tmp_path}")
+    program = compile_c(
+        tmp_path, "linked", sampler.NEIGHBOURS, "-Wl,--no-as-needed", str(file), f"-Wl,-rpath,{tmp_path}"
+    )
     found = explained(program)
     assert found["run"]["allocator"] == "libbump.so"  # type: ignore[index]
     said = found["words"][-1]  # type: ignore[index]
@@ -80,7 +55,7 @@ def test_a_program_with_an_allocators_library_keeps_it(tmp_path: Path) -> None:
 
 def test_a_program_with_a_malloc_of_its_own_is_watched(tmp_path: Path) -> None:
     """No allocator can be put into it; its blocks lie in its static array, and that is where the threads meet."""
-    program = compile_c(tmp_path, "defines", BUMP + NEIGHBOURS, "-rdynamic")
+    program = compile_c(tmp_path, "defines", BUMP + sampler.NEIGHBOURS, "-rdynamic")
     found = explained(program)
     assert found["run"]["allocator"] == served.OWN  # type: ignore[index]
     assert found["words"][-1].startswith("The program has a malloc of its own and was watched as it is;")  # type: ignore[index]

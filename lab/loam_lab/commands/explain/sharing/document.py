@@ -12,6 +12,7 @@ from loam_lab.commands.explain.sharing import kinds, line, told
 from loam_lab.commands.explain.sharing.findings import Found, Seen
 from loam_lab.commands.explain.sharing.run import Performed
 from loam_lab.commands.explain.sharing.served import Served
+from loam_lab.commands.explain.sharing.watches import Process
 
 SCHEMA = 1
 
@@ -36,7 +37,7 @@ def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Per
         "samples": found.samples, "watched": found.watched, "beside": found.beside,
         "lost": sum(process.lost for process in processes),
         "shared": found.any.as_json(),
-        "words": [*told.words(found, window_us), *([by.words] if by.words else [])],
+        "words": [*told.words(found, window_us), *_endings(processes, performed), *([by.words] if by.words else [])],
         "kinds": [
             {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
         ],
@@ -44,6 +45,15 @@ def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Per
         "lines": [_lines_json(one) for one in found.lines],
         "threads": [{"threads": one.key, **one.share.as_json()} for one in found.threads],
     }  # fmt: skip
+
+
+def _endings(processes: Sequence[Process], performed: Performed) -> list[str]:
+    """How processes ended of which the run's own end says nothing."""
+    cut = sum(not process.ended for process in processes)
+    if performed.ending or not cut:
+        return []
+    which = "The process" if len(processes) == 1 else f"{cut} of the {len(processes)} processes"
+    return [f"{which} ended by _exit or by a signal, without exit handlers; what was seen until then counts."]
 
 
 def _blocks_json(one: Found, seen: Seen) -> dict[str, Any]:

@@ -149,8 +149,11 @@ def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> 
 def _read(files: Sequence[Path]) -> list[Process]:
     found = []
     for file in files:
+        content = file.read_bytes()
+        if not any(content[: watches.HEAD.size]):
+            continue  # its process ended before a word was written
         try:
-            found.append(watches.read(file.read_bytes()))
+            found.append(watches.read(content))
         except ValueError as problem:
             raise LoamError(
                 "explain", file.name, f"what the sampler wrote cannot be used: it {problem}",
