@@ -8,7 +8,7 @@ from typing import Any
 
 from loam_lab.commands.explain import pairs
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
-from loam_lab.commands.explain.sharing import kinds, line, told
+from loam_lab.commands.explain.sharing import kinds, line, refused, told
 from loam_lab.commands.explain.sharing.findings import Found, Seen
 from loam_lab.commands.explain.sharing.run import Performed
 from loam_lab.commands.explain.sharing.served import Served
@@ -37,7 +37,10 @@ def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Per
         "samples": found.samples, "watched": found.watched, "beside": found.beside,
         "lost": sum(process.lost for process in processes),
         "shared": found.any.as_json(),
-        "words": [*told.words(found, window_us), *_endings(processes, performed), *([by.words] if by.words else [])],
+        "words": [
+            *told.words(found, window_us), *refused.words(processes), *_endings(processes, performed),
+            *([by.words] if by.words else []),
+        ],
         "kinds": [
             {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
         ],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.campaign.counters import events
 from loam_lab.campaign.measure.instruments import (
     RealInstruments,
     scratch_folder,
@@ -21,7 +22,7 @@ from loam_lab.campaign.measure.instruments import (
 from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import job, linkage, once, target
 from loam_lab.commands.bench.job import Job
-from loam_lab.commands.explain.sharing import served, watches
+from loam_lab.commands.explain.sharing import refused, served, watches
 from loam_lab.commands.explain.sharing.served import Served
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.allocators import preflight, preloading
@@ -70,6 +71,9 @@ def check_machine() -> None:
             "kernel.perf_event_paranoid", paranoid, "forbids the events by which threads are watched",
             f"as root: sysctl kernel.perf_event_paranoid={_PARANOID_MOST}",
         )  # fmt: skip
+    # A container's filter holds for the command, too: it is told before the command runs.
+    if number := events.clock_refused():
+        raise refused.error(None, refused.CLOCK, number)
 
 
 def words(what: Sequence[str] | Job) -> list[str]:
@@ -134,7 +138,7 @@ def perform(
             "explain", text, ending or "never started a second thread, so nothing can be shared",
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
-    _check_refused(text, processes)
+    refused.check(text, processes, ending)
     return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail, by)
 
 
@@ -171,19 +175,3 @@ def ended(outcome: Outcome) -> str:
     if outcome.signal is not None:
         return f"was ended by {signal_name(outcome.signal)}{tail}"
     return f"ended with status {outcome.exit_code}{tail}" if outcome.exit_code else ""
-
-
-def _check_refused(text: str, processes: Sequence[Process]) -> None:
-    """Nothing if some thread could be watched; raises: LoamError where the kernel refused all"""
-    if any(process.watches or process.unread for process in processes):
-        return
-    refused = [one for process in processes for one in process.refused]
-    if refused:
-        what, number = refused[0]
-        hints: Mapping[str, str] = {
-            "clock": "is perf_event_open filtered (a container's seccomp profile)? allow it, or run outside the container",
-            "watchpoint": "does a debugger, or a virtual machine without debug registers, hold them? run without it",
-        }
-        raise LoamError(
-            "explain", text, f"the kernel refused the {what}: {os.strerror(number)}", hints.get(what, ""), exit_code=1
-        )
