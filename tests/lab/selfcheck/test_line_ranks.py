@@ -9,7 +9,7 @@ import pytest
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
-from loam_lab.dev.selfcheck import line_ranks, rank_table, sharing
+from loam_lab.dev.selfcheck import line_ranks, rank_table, sharing, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import Group, Line, Program, Ranked
 
 
@@ -84,7 +84,7 @@ def test_every_program_that_has_a_correlation_must_reach_it() -> None:
 
 
 def test_a_wrong_program_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(LoamError, match="is none of queue, stack"):
+    with pytest.raises(LoamError, match="is none of weighted, queue, stack"):
         sharing.main(["--ranks", "--program", "quere"])
     with pytest.raises(LoamError, match="belongs to --ranks"):
         sharing.main(["--program", "queue"])
@@ -94,3 +94,17 @@ def test_a_wrong_program_is_told_before_anything_runs(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(run, "check_machine", refuse)
     assert sharing.main(["--ranks"]) == rank_table.NOT_RUN
+
+
+@pytest.mark.alone
+@pytest.mark.exhaustive
+def test_lines_that_are_used_by_known_weights_are_ranked_so() -> None:
+    """On the host by shares of time, on the simulated machine by moves: both as often as the program uses them."""
+    try:
+        sharing.program()
+    except LoamError as problem:
+        pytest.skip(f"not run: {problem}")
+    found = weighted_lines.ranked(5.0)
+    names = [one.name.partition(" ")[0] for one in found.both]
+    assert names == ["use_first", "use_second", "use_third", "use_fourth", "use_fifth"]
+    assert found.rho is not None and found.rho >= line_ranks.LEAST_RHO

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import run as simulated
 from loam_lab.commands.explain import transfers
 from loam_lab.commands.explain.sharing import estimate, findings, run
@@ -120,14 +121,21 @@ class Ranked:
 
 def ranked(program: Program, seconds: float) -> Ranked:
     """Run a program on both; raises: LoamError where one fails. seconds: of the host's runs"""
-    moved = _moved(_asked(program, MACHINE, {}))
-    limits = workloads.resolve_syncs([program.sync])[0].parameters(program.workload)
-    timed = {DURATION: str(int(seconds * 1000))} if DURATION in limits else {}
-    command = _asked(program, machines.HOST, timed).command()
+    asked = _asked(program, MACHINE, {})
+    moved = moves(simulated.perform(asked).statistics, Path(asked.executable.subject.program))
+    known = workloads.resolve_syncs([program.sync])[0].parameters(program.workload)
+    timed = {DURATION: str(int(seconds * 1000))} if DURATION in known else {}
+    return measured(program, moved, _asked(program, machines.HOST, timed).command(), seconds)
+
+
+def measured(program: Program, moved: Sequence[Line], command: Sequence[str], seconds: float) -> Ranked:
+    """Watch runs of a command so long, and compare what they share with what moved; raises: LoamError"""
     lines: list[Line] = []
     samples, ran, wall_s = 0, 0.0, 0.0
     for _ in range(_RUNS_MOST):
         performed = run.perform(command, program.allocator, extra={"LOAM_SHARING_PERIOD_US": PERIOD_US})
+        if performed.ending:
+            raise LoamError("selfcheck sharing", program.text, performed.ending, exit_code=1)
         seen = findings.see(performed.processes, Path.cwd())
         lines += watched(seen)
         samples, wall_s = samples + seen.found.samples, wall_s + performed.wall_s
@@ -148,9 +156,10 @@ def _asked(program: Program, machine: str, timed: Mapping[str, str]) -> simulate
     return simulated.check(program.workload, request, allocator=program.allocator, executable=executable, every=1)
 
 
-def _moved(asked: simulated.Asked) -> list[Line]:
-    lines, sites = transfers.read(simulated.perform(asked).statistics, 1)
-    places = symbols.places(sites.values(), asked.executable.subject.program, paths.root())
+def moves(statistics: str, executable: Path) -> list[Line]:
+    """The lines that moved, from the simulator's statistics; raises: KeyError, TypeError or ValueError as transfers.read"""
+    lines, sites = transfers.read(statistics, 1)
+    places = symbols.places(sites.values(), executable, paths.root())
     return [Line(line.transfers, _codes((places.get(site), count) for site, count in line.sites)) for line in lines]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
-from loam_lab.dev.selfcheck import line_ranks
+from loam_lab.dev.selfcheck import line_ranks, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import PROGRAMS, Program, Ranked
 
 HOLDS, FAILS, TOO_FEW, NOT_RUN = 0, 1, 3, 4
@@ -22,11 +22,12 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
 
     returns: the exit status; raises: LoamError
     """
-    chosen = [program for program in PROGRAMS if not names or program.workload in names]
+    every = (weighted_lines.PLANTED, *PROGRAMS)
+    known = dict.fromkeys(program.workload for program in every)
     for name in names:
-        if name not in {program.workload for program in PROGRAMS}:
-            known = ", ".join(dict.fromkeys(program.workload for program in PROGRAMS))
-            raise LoamError("--program", name, f"is none of {known}", "choose one of them")
+        if name not in known:
+            raise LoamError("--program", name, f"is none of {', '.join(known)}", "choose one of them")
+    chosen = [program for program in every if not names or program.workload in names]
     try:
         run.check_machine()
     except LoamError as problem:
@@ -37,7 +38,8 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
         print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
     found = []
     for program in chosen:
-        one = line_ranks.ranked(program, seconds)
+        planted = program == weighted_lines.PLANTED
+        one = weighted_lines.ranked(seconds) if planted else line_ranks.ranked(program, seconds)
         found.append(one)
         if not as_json:
             _show(one)
@@ -96,7 +98,7 @@ def _prepare(programs: Sequence[Program]) -> None:
     from loam_lab.subjects.allocators import building
 
     build.ensure_built(["probe", run.LIBRARY])
-    syncs = list(dict.fromkeys(program.sync for program in programs))
+    syncs = list(dict.fromkeys(program.sync for program in programs if program != weighted_lines.PLANTED))
     allocators = list(dict.fromkeys(program.allocator for program in programs))
     building.ensure(allocators)
     for machine in (machines.HOST, line_ranks.MACHINE):
