@@ -1,7 +1,8 @@
 // What the sampler says, as lines in a file that is mapped: what was written is there even if the process is killed.
 //   The file has a head and then the lines.  It gets all its room at the start, and its descriptor is closed then: a program
 //   that closes descriptors, or counts them, meets none of it.
-//   L1 `used` grows only after the bytes are there.
+//   L1 `used` grows only after the bytes are there, and by whole watches: publish() is called between two.  So the file holds at
+//      each moment what a reader can use, and a process may end in any way.
 //   Only the monitor writes; the counters of the head are read by who reads the file.
 #pragma once
 
@@ -20,7 +21,7 @@ namespace loam::interposer::sharing {
 struct LogHead {
   static constexpr std::uint64_t kMagic = 0x31524853'4D414F4CULL;  // "LOAMSHR", then a version
   std::uint64_t magic;
-  std::atomic<std::uint64_t> used;     // bytes of lines
+  std::atomic<std::uint64_t> used;     // bytes of lines that are published
   std::atomic<std::uint64_t> refused;  // lines that found no room
   std::atomic<std::uint64_t> ended;    // 1: the process ended well
 };
@@ -46,6 +47,7 @@ class Log {
     madvise(made, kBytes, MADV_DONTDUMP);
     head_ = static_cast<LogHead*>(made);
     head_->magic = LogHead::kMagic;
+    written_ = 0;
     return true;
   }
 
@@ -55,7 +57,7 @@ class Log {
     head_ = nullptr;
   }
 
-  bool full() const noexcept { return head_ == nullptr || used() + kLineMax > kBytes - sizeof(LogHead); }
+  bool full() const noexcept { return head_ == nullptr || written_ + kLineMax > kBytes - sizeof(LogHead); }
 
   void ended() noexcept {
     // relaxed: a mark for who reads the file after the process.
@@ -71,20 +73,23 @@ class Log {
 
   void add(const char* text, std::size_t bytes) noexcept {
     if (head_ == nullptr) return;
-    if (used() + bytes > kBytes - sizeof(LogHead)) {
+    if (written_ + bytes > kBytes - sizeof(LogHead)) {
       head_->refused.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count
       return;
     }
-    std::memcpy(reinterpret_cast<char*>(head_ + 1) + used(), text, bytes);
-    // release: L1.
-    head_->used.store(used() + bytes, std::memory_order_release);
+    std::memcpy(reinterpret_cast<char*>(head_ + 1) + written_, text, bytes);
+    written_ += bytes;
+  }
+
+  // What was said is whole: from now on it is in the file.
+  void publish() noexcept {
+    // release: L1; pairs with the read of the file by another process, or after the end of this one.
+    if (head_ != nullptr) head_->used.store(written_, std::memory_order_release);
   }
 
  private:
-  // relaxed: the monitor alone writes it.
-  std::uint64_t used() const noexcept { return head_->used.load(std::memory_order_relaxed); }
-
   LogHead* head_ = nullptr;
+  std::size_t written_ = 0;
 };
 
 }  // namespace loam::interposer::sharing

@@ -51,6 +51,7 @@ class Monitor {
     maps_.read(log_);
     for (;;) {
       look_for_threads();
+      log_.publish();
       Sampled sampled;
       if (!wait(sampled)) continue;
       if (log_.full()) stop();
@@ -283,6 +284,7 @@ class Monitor {
 
   // Nothing more can be written: the program goes on alone.
   [[noreturn]] void stop() noexcept {
+    log_.publish();
     while (threads_.watched() != 0) threads_.remove(threads_.watched() - 1);
     for (;;) pause();
   }

@@ -35,8 +35,8 @@ Allocator = Annotated[
         "--allocator",
         metavar="A",
         autocompletion=completing.allocator,
-        help="One allocator, with settings as in glibc:tcache=0 (default: glibc). With a program also several, A,B, or "
-        "each: all that are installed.",
+        help="One allocator, with settings as in glibc:tcache=0 (default: glibc, or what a program brings itself). With a "
+        "program also several, A,B, or each: all that are installed.",
     ),
 ]
 Sync = Annotated[

@@ -148,6 +148,11 @@ def _run(command: Sequence[str], environment: Mapping[str, str], seed_variable: 
         return document
 
 
+def counted(program: Path, arguments: Sequence[str], allocator: str, machine: Machine, seed: int = 1) -> dict[str, Any]:
+    """The simulator's statistics of one run of a compiled program; raises: LoamError if it fails"""
+    return _run([str(program), *arguments], _environment(allocator, machine), machine.seed_variable, seed)
+
+
 def _row(allocator: str, threads: int | None, runs: Sequence[Mapping[str, Any]], first_ms: float | None) -> Row:
     times = [run["cycles"] / run["megahertz"] / 1000 for run in runs]
     ms = statistics.median(times)
@@ -206,10 +211,7 @@ def simulate(
         counts: Sequence[int | None] = threads or [None]
         for count, name in itertools.product(counts, allocators):
             words = [word.replace(PLACEHOLDER, str(count)) for word in arguments]
-            environment = _environment(name, described)
-            runs = [
-                _run([str(program), *words], environment, described.seed_variable, seed) for seed in range(1, seeds + 1)
-            ]
+            runs = [counted(program, words, name, described, seed) for seed in range(1, seeds + 1)]
             first = next((row.ms for row in rows if row.threads == count), None)
             rows.append(_row(name, count, runs, first))
             last = runs[0]

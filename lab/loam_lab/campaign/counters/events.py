@@ -130,17 +130,36 @@ def scaled(value: int, enabled: int, running: int) -> Count | None:
     return Count(value * enabled / running, running / enabled)
 
 
+def clock_refused() -> int:
+    """Why this process may not even count by the kernel's software clock: the error's number; 0 if it may.
+
+    No hardware is needed for that, so what refuses it is a rule: a filter of system calls, or kernel.perf_event_paranoid.
+    """
+    descriptor, number = _tried(Event("clock", SOFTWARE, 0))
+    if descriptor >= 0:
+        os.close(descriptor)
+    return number
+
+
 def _opened(event: Event) -> tuple[int, str]:
     """(descriptor, "") or (-1, why not)."""
-    number = _PERF_EVENT_OPEN.get(platform.machine())
-    if number is None:
+    if platform.machine() not in _PERF_EVENT_OPEN:
         return -1, f"not known how to on {platform.machine()}"
+    descriptor, number = _tried(event)
+    return descriptor, refusal(number) if number else ""
+
+
+def _tried(event: Event) -> tuple[int, int]:
+    """(descriptor, 0) or (-1, the error's number)."""
+    call = _PERF_EVENT_OPEN.get(platform.machine())
+    if call is None:
+        return -1, errno.ENOSYS
     flags = _DISABLED | _INHERIT | _WITHOUT_KERNEL | _WITHOUT_HYPERVISOR | _ENABLE_ON_EXEC
     attributes = struct.pack("=IIQQQQQ", event.kind, _ATTRIBUTES_BYTES, event.config, 0, 0, _TIMES, flags)
     buffer = ctypes.create_string_buffer(attributes, max(_ATTRIBUTES_BYTES, len(attributes)))
     libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = int(libc.syscall(number, buffer, 0, -1, -1, _CLOSE_ON_EXEC))
-    return (descriptor, "") if descriptor >= 0 else (-1, refusal(ctypes.get_errno()))
+    descriptor = int(libc.syscall(call, buffer, 0, -1, -1, _CLOSE_ON_EXEC))
+    return (descriptor, 0) if descriptor >= 0 else (-1, ctypes.get_errno())
 
 
 def refusal(number: int) -> str:

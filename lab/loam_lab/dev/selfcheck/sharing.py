@@ -2,6 +2,7 @@
 
     ./loam selfcheck sharing [--repeats 20] [--seconds 5] [--kind blocks,...] [--percent 5,...] [--threads 2,...]
                              [--allocator glibc,...] [--json]
+    ./loam selfcheck sharing --ranks [--program queue,...] [--seconds 5] [--json]
 
 The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of each millisecond, and
 tells for which share of its time it did. A row of the table has one kind, share, number of threads and allocator: in how
@@ -9,9 +10,14 @@ many runs it was found with the right kind (and for two blocks both places that 
 covers the share. What must hold, for shares of 5 % or more: found in 19 of 20, covered in 18 of 20. Of runs in which
 nothing is shared at most 1 in 100 may name a line.
 
+With --ranks workloads of ours run under the sampler and on sim:host, which counts each move of a cache line. The table has
+the lines that both name, grouped by the code that uses them, and of each program the rank correlation of moves and shares of
+time. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
+
 A wait for the line is part of the shared time, in both: threads need a processor each.
 
-Exit status 1 if that does not hold, 3 where fewer than 20 repeats tell nothing, 4 where the kernel gives no events: not run.
+Exit status 1 if that does not hold, 3 where fewer than 20 repeats, or programs without such groups, tell nothing, 4 where the
+kernel gives no events: not run.
 """
 
 from __future__ import annotations
@@ -158,8 +164,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--percent", default=",".join(map(str, PERCENTS)), help="of the time")
     parser.add_argument("--threads", default=",".join(map(str, THREADS)), help="threads, 2 to 8")
     parser.add_argument("--allocator", default=",".join(ALLOCATORS), help="allocators")
+    parser.add_argument("--ranks", action="store_true", help="rank lines of our workloads beside the simulator instead")
+    parser.add_argument("--program", default="", help="with --ranks: only these workloads")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
+    if options.ranks:
+        from loam_lab.dev.selfcheck import rank_table
+
+        return rank_table.compare([name for name in options.program.split(",") if name], options.seconds, options.json)
+    if options.program:
+        raise LoamError("--program", options.program, "belongs to --ranks", "add --ranks, or leave it out")
     kinds = options.kind.split(",")
     for kind in kinds:
         if kind not in KINDS:

@@ -135,6 +135,28 @@ def read(
     return Proof(status, reasons, warnings, processes, share, notes)
 
 
+def providers(proof_file: Path, front: str = "") -> dict[int, tuple[str, str]]:
+    """Which file serves malloc in each process that told its start: by process, its program and that file.
+
+    front: a library that hands every call on; it has no malloc_usable_size, which then says who is behind it
+    """
+    found: dict[int, tuple[str, str]] = {}
+    for image in _images(proof_file)[0]:
+        start = image.start or {}
+        objects, symbols = start.get("objects", []), start.get("symbols", {})
+        files = [
+            preloading.original(str(objects[at].get("path", "")))
+            for name in ("malloc", "malloc_usable_size")
+            if (at := symbols.get(name)) is not None and 0 <= at < len(objects)
+        ]
+        if preflight.contains_private_malloc(Path(_exe(image))):
+            files.insert(0, _exe(image))
+        behind = [file for file in files if not (front and _same_file(file, front))]
+        if behind:
+            found[image.pid] = (_exe(image), behind[0])
+    return found
+
+
 def _images(proof_file: Path) -> tuple[list[_Image], int]:
     images: list[_Image] = []
     latest: dict[int, _Image] = {}  # by pid: the program now in that process

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
     from loam_lab.commands.bench.job import Job
 
-DEFAULT_ALLOCATOR = "glibc"
 PAIRS_SHOWN = 8
 SHARED = pairs.Words(
     share="time", one="the access that was sampled", other="the other thread's access",
@@ -36,13 +35,14 @@ def explain(
 ) -> int:
     """Explain one run of a command, or of a server under its load.
 
+    allocator: None for the program as it is, with the one that it brings; with `apart` that is Loam's
     chains: show each line's chain of inlined callers; instruments: None for those of this checkout
     page: a file for the page with pictures of the lines
     apart: a file for the sites whose blocks are to lie apart, under Loam's malloc; more runs prove what that does
     returns: 0, 1 if the command failed; raises: LoamError
     """
-    allocator = allocator or (DEFAULT_ALLOCATOR if apart is None else proving.ALLOCATOR)
     if apart is not None:
+        allocator = allocator or proving.ALLOCATOR
         if allocator != proving.ALLOCATOR:
             raise LoamError(
                 "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
@@ -50,7 +50,7 @@ def explain(
         check_file("--apart", apart)
     if page is not None:
         check_file("--page", page)
-    _prepare([allocator], instruments)
+    _prepare([allocator] if allocator else [], instruments)
     performed = run.perform(what, allocator, instruments)
     seen = findings.see(performed.processes, Path.cwd())
     explained = document.of(run.words(what), allocator, seen, performed)

@@ -8,29 +8,39 @@ from typing import Any
 
 from loam_lab.commands.explain import pairs
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
-from loam_lab.commands.explain.sharing import kinds, line, told
+from loam_lab.commands.explain.sharing import kinds, line, refused, told
 from loam_lab.commands.explain.sharing.findings import Found, Seen
 from loam_lab.commands.explain.sharing.run import Performed
+from loam_lab.commands.explain.sharing.served import Served
+from loam_lab.commands.explain.sharing.watches import Process
 
 SCHEMA = 1
 
 
-def of(command: Sequence[str], allocator: str, seen: Seen, performed: Performed | None = None) -> dict[str, Any]:
-    """All that the watches explain, as one document (`loam explain --json -- COMMAND`). performed: how the run went"""
+def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Performed | None = None) -> dict[str, Any]:
+    """All that the watches explain, as one document (`loam explain --json -- COMMAND`).
+
+    allocator: None for the program as it is; performed: how the run went
+    """
     found, processes = seen.found, seen.processes
     performed = performed or Performed()
+    by = performed.served if allocator is None else Served(allocator)
     window_us = max((process.window_ns for process in processes), default=0) / 1000
     return {
         "schema": SCHEMA,
         "run": {
-            "command": shlex.join(command), "allocator": allocator, "processes": len(processes),
+            "command": shlex.join(command), "allocator": by.allocator, "processes": len(processes),
             "threads": sum(process.threads for process in processes), "source": "clock", "window_us": window_us,
             "period_us": max((process.period_ns for process in processes), default=0) / 1000,
             "wall_s": performed.wall_s, "ending": performed.ending,
         },
         "samples": found.samples, "watched": found.watched, "beside": found.beside,
         "lost": sum(process.lost for process in processes),
-        "shared": found.any.as_json(), "words": told.words(found, window_us),
+        "shared": found.any.as_json(),
+        "words": [
+            *told.words(found, window_us), *refused.words(processes), *_endings(processes, performed),
+            *([by.words] if by.words else []),
+        ],
         "kinds": [
             {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
         ],
@@ -38,6 +48,15 @@ def of(command: Sequence[str], allocator: str, seen: Seen, performed: Performed 
         "lines": [_lines_json(one) for one in found.lines],
         "threads": [{"threads": one.key, **one.share.as_json()} for one in found.threads],
     }  # fmt: skip
+
+
+def _endings(processes: Sequence[Process], performed: Performed) -> list[str]:
+    """How processes ended of which the run's own end says nothing."""
+    cut = sum(not process.ended for process in processes)
+    if performed.ending or not cut:
+        return []
+    which = "The process" if len(processes) == 1 else f"{cut} of the {len(processes)} processes"
+    return [f"{which} ended by _exit or by a signal, without exit handlers; what was seen until then counts."]
 
 
 def _blocks_json(one: Found, seen: Seen) -> dict[str, Any]:

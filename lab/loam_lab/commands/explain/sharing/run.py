@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.campaign.counters import events
 from loam_lab.campaign.measure.instruments import (
     RealInstruments,
     scratch_folder,
@@ -19,9 +20,10 @@ from loam_lab.campaign.measure.instruments import (
     without_allocator_settings,
 )
 from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.bench import job, once, target
+from loam_lab.commands.bench import job, linkage, once, target
 from loam_lab.commands.bench.job import Job
-from loam_lab.commands.explain.sharing import watches
+from loam_lab.commands.explain.sharing import refused, served, watches
+from loam_lab.commands.explain.sharing.served import Served
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.allocators import preflight, preloading
 
@@ -38,12 +40,16 @@ MACHINE = "x86_64"
 
 @dataclass(frozen=True)
 class Performed:
-    """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error."""
+    """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error.
+
+    served: by what, where no allocator was chosen
+    """
 
     processes: list[Process] = field(default_factory=list)
     ending: str = ""
     wall_s: float = 0.0
     stderr_tail: str = ""
+    served: Served = field(default_factory=Served)
 
 
 def check_machine() -> None:
@@ -65,6 +71,9 @@ def check_machine() -> None:
             "kernel.perf_event_paranoid", paranoid, "forbids the events by which threads are watched",
             f"as root: sysctl kernel.perf_event_paranoid={_PARANOID_MOST}",
         )  # fmt: skip
+    # A container's filter holds for the command, too: it is told before the command runs.
+    if number := events.clock_refused():
+        raise refused.error(None, refused.CLOCK, number)
 
 
 def words(what: Sequence[str] | Job) -> list[str]:
@@ -74,21 +83,24 @@ def words(what: Sequence[str] | Job) -> list[str]:
 
 def perform(
     what: Sequence[str] | Job,
-    allocator: str,
+    allocator: str | None,
     instruments: Instruments | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Performed:
     """Run the command once, or the server under its load, and return what the sampler saw.
 
-    extra: variables of its environment beyond the user's
+    allocator: None for the program as it is; extra: variables of its environment beyond the user's
     raises: LoamError if it does not start, or if nothing could be watched, with the reason
     """
-    using = instruments or RealInstruments()
     first, *rest = words(what)
     argv = [target.program(first, "explain"), *rest]
     text = job.joined(words(what))
-    # In front of the allocator: the probe knows it, and judges what is behind.
-    chosen = replace(using.allocator(allocator), front=paths.load_paths()["libraries"][LIBRARY])
+    # A program that is linked with another allocator is served by libc only if that is preloaded, too.
+    before = linkage.find([argv]).before_own if allocator == served.LIBC else ()
+    using = instruments or RealInstruments(before_own=before)
+    # In front of the allocator: the probe knows it, and judges what is behind.  libc's is never preloaded, so that the
+    # program as it is keeps its own.
+    chosen = replace(using.allocator(allocator or served.LIBC), front=paths.load_paths()["libraries"][LIBRARY])
     user, dropped = without_allocator_settings(os.environ)
     if dropped:
         console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
@@ -109,21 +121,25 @@ def perform(
             ) from None
         proof = using.proof(proof_file, chosen, outcome, argv)
         processes = _read(sorted(Path(folder).glob("watches.*")))
-    if proof.status != "proven" and not processes:
+        by = served.find(proof_file, chosen.front, {process.pid for process in processes})
+    # A malloc of the program's own keeps allocators out, not the sampler.
+    own = allocator is None and proof.status == "wrong"
+    if proof.status != "proven" and not processes and not own:
         why = "; ".join(preflight.obstacles(argv)) or "; ".join(proof.reasons)
         raise LoamError("explain", text, f"cannot be watched: {why}", "explain a program that is linked dynamically")
-    if proof.status == "wrong":
+    if proof.status == "wrong" and not own:
         raise LoamError(
             "--allocator", allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
-            f"see loam allocators verify {allocator}", exit_code=1,
+            f"leave --allocator out to explain the program as it is, or see loam allocators verify {allocator}",
+            exit_code=1,
         )  # fmt: skip
     if not processes:
         raise LoamError(
             "explain", text, ending or "never started a second thread, so nothing can be shared",
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
-    _check_refused(text, processes)
-    return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail)
+    refused.check(text, processes, ending)
+    return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail, by)
 
 
 def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> tuple[Outcome, str]:
@@ -137,8 +153,11 @@ def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> 
 def _read(files: Sequence[Path]) -> list[Process]:
     found = []
     for file in files:
+        content = file.read_bytes()
+        if not any(content[: watches.HEAD.size]):
+            continue  # its process ended before a word was written
         try:
-            found.append(watches.read(file.read_bytes()))
+            found.append(watches.read(content))
         except ValueError as problem:
             raise LoamError(
                 "explain", file.name, f"what the sampler wrote cannot be used: it {problem}",
@@ -156,19 +175,3 @@ def ended(outcome: Outcome) -> str:
     if outcome.signal is not None:
         return f"was ended by {signal_name(outcome.signal)}{tail}"
     return f"ended with status {outcome.exit_code}{tail}" if outcome.exit_code else ""
-
-
-def _check_refused(text: str, processes: Sequence[Process]) -> None:
-    """Nothing if some thread could be watched; raises: LoamError where the kernel refused all"""
-    if any(process.watches or process.unread for process in processes):
-        return
-    refused = [one for process in processes for one in process.refused]
-    if refused:
-        what, number = refused[0]
-        hints: Mapping[str, str] = {
-            "clock": "is perf_event_open filtered (a container's seccomp profile)? allow it, or run outside the container",
-            "watchpoint": "does a debugger, or a virtual machine without debug registers, hold them? run without it",
-        }
-        raise LoamError(
-            "explain", text, f"the kernel refused the {what}: {os.strerror(number)}", hints.get(what, ""), exit_code=1
-        )

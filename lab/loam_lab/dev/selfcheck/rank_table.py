@@ -1,0 +1,107 @@
+"""The table of `./loam selfcheck sharing --ranks`: lines of our workloads by the sampler and by the simulator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from loam_lab.base import console
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.explain.sharing import run
+from loam_lab.dev.selfcheck import line_ranks, weighted_lines
+from loam_lab.dev.selfcheck.line_ranks import PROGRAMS, Program, Ranked
+
+HOLDS, FAILS, TOO_FEW, NOT_RUN = 0, 1, 3, 4
+_BUSY = 0.9  # on a machine of its own another thread runs in nearly all watches of two threads
+
+
+def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
+    """Run the programs and print what was found. names: of workloads, all of them where there is none
+
+    returns: the exit status; raises: LoamError
+    """
+    every = (weighted_lines.PLANTED, *PROGRAMS)
+    known = dict.fromkeys(program.workload for program in every)
+    for name in names:
+        if name not in known:
+            raise LoamError("--program", name, f"is none of {', '.join(known)}", "choose one of them")
+    chosen = [program for program in every if not names or program.workload in names]
+    try:
+        run.check_machine()
+    except LoamError as problem:
+        console.warn(f"not run: {problem.line()}")
+        return NOT_RUN
+    _prepare(chosen)
+    if not as_json:
+        print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
+    found = []
+    for program in chosen:
+        planted = program == weighted_lines.PLANTED
+        one = weighted_lines.ranked(seconds) if planted else line_ranks.ranked(program, seconds)
+        found.append(one)
+        if not as_json:
+            _show(one)
+    if as_json:
+        print(json.dumps(document(found), indent=1))
+    if any(one.beside < _BUSY for one in found):
+        console.warn("another thread did not run in many watches: the machine is busy, or the threads wait by sleeping")
+    return status(found)
+
+
+def status(found: Sequence[Ranked]) -> int:
+    """HOLDS if the correlation is high enough in all programs that have one, FAILS if not, TOO_FEW where none has one."""
+    told = [rho for one in found if (rho := one.rho) is not None]
+    if not told:
+        return TOO_FEW
+    return HOLDS if min(told) >= line_ranks.LEAST_RHO else FAILS
+
+
+def document(found: Sequence[Ranked]) -> dict[str, Any]:
+    """As --json prints it."""
+    return {
+        "schema": 1, "machine": line_ranks.MACHINE, "status": status(found),
+        "programs": [
+            {
+                **asdict(one.program), "rank_correlation": one.rho, "samples": one.samples, "beside": one.beside,
+                "groups": [
+                    {
+                        "used_by": group.name, "moves": group.moves, "lines": group.lines, "share": group.share,
+                        "catches": group.catches,
+                    }
+                    for group in one.groups
+                ],
+            }
+            for one in found
+        ],
+    }  # fmt: skip
+
+
+def _show(one: Ranked) -> None:
+    rho = one.rho
+    said = (
+        f"rank correlation {rho:.2f} over {len(one.both)}" if rho is not None else "fewer than three groups told apart"
+    )
+    print(f"| **{one.program.text}** | | | | {one.samples} samples | {said} |")
+    for group in one.groups:
+        print(
+            f"| | {group.moves:.0f} | {group.lines} | {100 * group.share:.1f} % | {group.catches} | {group.name} |",
+            flush=True,
+        )
+
+
+def _prepare(programs: Sequence[Program]) -> None:
+    """Build what the programs need, for both machines."""
+    from loam_lab.setup import build
+    from loam_lab.subjects import machines
+    from loam_lab.subjects.allocators import building
+
+    build.ensure_built(["probe", run.LIBRARY])
+    syncs = list(dict.fromkeys(program.sync for program in programs if program != weighted_lines.PLANTED))
+    allocators = list(dict.fromkeys(program.allocator for program in programs))
+    building.ensure(allocators)
+    for machine in (machines.HOST, line_ranks.MACHINE):
+        preset = machines.find(machine).preset or "release"
+        build.ensure_built(syncs, preset)
+        building.ensure_own(allocators, preset)

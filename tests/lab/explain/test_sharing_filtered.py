@@ -1,0 +1,94 @@
+"""Filters of system calls: a run that the kernel let nobody watch is refused, never told as one that shares nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sampler
+from interposing import compile_c
+from watched import process, watch
+
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.explain.sharing import document, findings, refused, run
+
+# Executes a command under a filter that answers perf_event_open with an error's number, or kills who calls it.
+FILTER = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  const unsigned action =
+      strcmp(argv[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]);
+  struct sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, action),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 77;
+  execvp(argv[2], argv + 2);
+  return 78;
+}
+"""
+NO_SECCOMP = 77
+THREADS = "import threading, time; t = threading.Thread(target=time.sleep, args=(0.2,)); t.start(); t.join()"
+FORBIDS = "a seccomp filter .* forbids perf_event_open: allow that call"
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The program that filters."""
+    sampler.built()
+    program = str(compile_c(tmp_path_factory.mktemp("filter"), "filtered", FILTER))
+    if subprocess.run([program, "1", "true"], check=False).returncode == NO_SECCOMP:
+        pytest.skip("not run: this kernel, or what surrounds the test, lets nobody install a seccomp filter")
+    return program
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.ENOSYS])
+def test_a_program_that_may_not_be_watched_is_refused(filtered: str, number: int) -> None:
+    with pytest.raises(LoamError, match=f"the kernel refused the clock: {os.strerror(number)}.*{FORBIDS}"):
+        run.perform([filtered, str(number), sys.executable, "-c", THREADS], None)
+
+
+def test_a_filter_that_kills_is_told(filtered: str) -> None:
+    with pytest.raises(LoamError, match=r"was ended by SIGSYS, which is how seccomp filters .*allow it in the filter"):
+        run.perform([filtered, "kill", sys.executable, "-c", THREADS], None)
+
+
+def test_a_filter_around_the_lab_is_told_before_the_command_runs(filtered: str, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    script = f"from loam_lab.cli import main; raise SystemExit(main.run(['explain', '--', 'touch', {str(mark)!r}]))"
+    done = subprocess.run(
+        [filtered, str(errno.EPERM), sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "the kernel refused the clock: Operation not permitted" in done.stderr
+    assert not mark.exists()
+
+
+def test_watchpoints_that_are_refused_in_all_threads_are_no_answer() -> None:
+    """The clock samples, but no other thread is ever watched: that is not "nothing is shared"."""
+    with pytest.raises(LoamError, match=r"refused the watchpoint: No space left.*does a debugger"):
+        refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", *[watch(others=0)] * 9)])
+    refused.check("p", [process(*[watch(others=0, all_others=0)] * 9)])  # the second thread had ended
+    refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", watch())])
+
+
+def test_threads_that_were_not_watched_are_told_beside_the_figures(tmp_path: Path) -> None:
+    """As in a program that installs a filter itself, once it has begun."""
+    seen = findings.see([process(watch(), f"refused clock {errno.EPERM}", watch())], tmp_path)
+    said = document.of(["p"], "glibc", seen)["words"]
+    assert said[-1] == (
+        "Some threads were not watched: the kernel refused the clock for them (Operation not permitted)."
+    )
