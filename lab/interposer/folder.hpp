@@ -22,10 +22,10 @@ class Folder {
     name[length] = '\0';
     const int opened = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0) return;
-    struct stat found;
-    if (fstat(opened, &found) == 0) {
+    struct stat status;
+    if (fstat(opened, &status) == 0) {
       kept_ = fcntl(opened, F_DUPFD_CLOEXEC, kFirst);
-      device_ = found.st_dev, inode_ = found.st_ino;
+      device_ = status.st_dev, inode_ = status.st_ino;
     }
     close(opened);
   }
@@ -48,8 +48,8 @@ class Folder {
 
   // The program may have closed the descriptor and used its number.
   bool still_kept() const noexcept {
-    struct stat found;
-    return kept_ >= 0 && fstat(kept_, &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
+    struct stat status;
+    return kept_ >= 0 && fstat(kept_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
   }
 
   int kept_ = -1;

@@ -132,7 +132,7 @@ void begin() noexcept;  // of the mode, once all functions are known
 
 template <typename Function>
 void look_up(Function& function, const char* name) noexcept {
-  if (void* found = dlsym(RTLD_NEXT, name); found != nullptr) function = reinterpret_cast<Function>(found);
+  if (void* symbol = dlsym(RTLD_NEXT, name); symbol != nullptr) function = reinterpret_cast<Function>(symbol);
 }
 
 namespace first {
@@ -143,16 +143,16 @@ inline bool started() noexcept {
   if (starting) return false;
   starting = true;
   const Inside unseen;
-  Next found = next;
-  look_up(found.malloc, "malloc");
-  look_up(found.free, "free");
-  look_up(found.calloc, "calloc");
-  look_up(found.realloc, "realloc");
-  look_up(found.posix_memalign, "posix_memalign");
-  look_up(found.aligned_alloc, "aligned_alloc");
-  look_up(found.memalign, "memalign");
-  look_up(found.usable, "malloc_usable_size");
-  next = found;
+  Next behind = next;
+  look_up(behind.malloc, "malloc");
+  look_up(behind.free, "free");
+  look_up(behind.calloc, "calloc");
+  look_up(behind.realloc, "realloc");
+  look_up(behind.posix_memalign, "posix_memalign");
+  look_up(behind.aligned_alloc, "aligned_alloc");
+  look_up(behind.memalign, "memalign");
+  look_up(behind.usable, "malloc_usable_size");
+  next = behind;
   ready = true;
   begin();
   return true;

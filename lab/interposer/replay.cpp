@@ -155,8 +155,8 @@ Step step(Player& player) {
 void* play(void* given) {
   auto& player = *static_cast<Player*>(given);
   std::uint64_t waited = 0;
-  for (Step found; (found = step(player)) != Step::ended && !broken.load(std::memory_order_relaxed);) {
-    if (found == Step::done) {
+  for (Step outcome; (outcome = step(player)) != Step::ended && !broken.load(std::memory_order_relaxed);) {
+    if (outcome == Step::done) {
       waited = 0;
     } else if (++waited > 100'000'000) {
       broken.store(true);  // its owner never made the block
@@ -171,9 +171,9 @@ void play_on_one() {
   for (bool moved = true, waits = false; moved; waits = false) {
     moved = false;
     for (std::size_t at = 0; at < players_n; ++at) {
-      Step found = Step::done;
-      for (std::uint64_t turn = 0; turn < kTurn && (found = step(players[at])) == Step::done; ++turn) moved = true;
-      waits |= found == Step::waits;
+      Step outcome = Step::done;
+      for (std::uint64_t turn = 0; turn < kTurn && (outcome = step(players[at])) == Step::done; ++turn) moved = true;
+      waits |= outcome == Step::waits;
     }
     if (waits && !moved) broken.store(true);  // for a block that is not made, or was freed before
   }

@@ -63,13 +63,13 @@ Stack* entry(const Walk<kDepth>& seen) noexcept {
   hash ^= hash >> 29;
   if (hash == 0) hash = 1;
   for (std::size_t probe = 0; probe < 64; ++probe) {
-    Stack& found = stacks[(hash + probe) % kStacks];
-    if (found.hash == hash) return &found;
-    if (found.hash != 0) continue;
-    found.hash = hash;
-    found.depth = static_cast<std::uint32_t>(seen.depth);
-    std::copy_n(seen.callers, seen.depth, found.callers);
-    return &found;
+    Stack& slot = stacks[(hash + probe) % kStacks];
+    if (slot.hash == hash) return &slot;
+    if (slot.hash != 0) continue;
+    slot.hash = hash;
+    slot.depth = static_cast<std::uint32_t>(seen.depth);
+    std::copy_n(seen.callers, seen.depth, slot.callers);
+    return &slot;
   }
   return nullptr;
 }

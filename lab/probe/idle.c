@@ -42,15 +42,15 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < count; ++i) free(blocks[i]);
   munmap(blocks, table_bytes + 1);
 
-  long found[kMomentsMax];
+  long held_kib[kMomentsMax];
   struct timespec begin;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   for (int i = 3; i < argc; ++i) {
     const struct timespec moment = {begin.tv_sec + atol(argv[i]), begin.tv_nsec};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) != 0) {
     }
-    found[i - 3] = resident_kib() - before;
+    held_kib[i - 3] = resident_kib() - before;
   }
-  for (int i = 3; i < argc; ++i) printf("%ld\n", found[i - 3]);
+  for (int i = 3; i < argc; ++i) printf("%ld\n", held_kib[i - 3]);
   return 0;
 }

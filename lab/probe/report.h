@@ -26,17 +26,17 @@ static dev_t report_device;  // of the file behind report_kept; the program may 
 static ino_t report_inode;
 
 static void keep_report(int descriptor) {
-  struct stat found;
-  if (fstat(descriptor, &found) != 0) return;
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return;
   report_kept = descriptor;
-  report_device = found.st_dev;
-  report_inode = found.st_ino;
+  report_device = status.st_dev;
+  report_inode = status.st_ino;
 }
 
 static bool is_report(int descriptor) {
-  struct stat found;
-  return descriptor >= 0 && fstat(descriptor, &found) == 0 && found.st_dev == report_device &&
-         found.st_ino == report_inode;
+  struct stat status;
+  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == report_device &&
+         status.st_ino == report_inode;
 }
 
 // By the kernel's name for the file: this user may not be allowed to look at the file itself.

@@ -163,8 +163,8 @@ struct Pair {
 
 Pair measure(unsigned second, double length) {
   Partner partner(second);
-  Pair found;
-  if (!partner.ready()) return found;
+  Pair pair;
+  if (!partner.ready()) return pair;
   double alone = 0, beside = 0;
   const double until = elapsed_s() + length * 0.75;
   do {
@@ -174,9 +174,9 @@ Pair measure(unsigned second, double length) {
     const Slice both = partner.multiply_beside(kSliceS);
     if (both.busy >= kUndisturbed) beside = std::max(beside, both.rate);
   } while (elapsed_s() < until);
-  if (alone > 0 && beside > 0) found.together = beside / alone;
-  if (const auto one_way = partner.transfer(length * 0.25)) found.transfer_ns = *one_way * 1e9;
-  return found;
+  if (alone > 0 && beside > 0) pair.together = beside / alone;
+  if (const auto one_way = partner.transfer(length * 0.25)) pair.transfer_ns = *one_way * 1e9;
+  return pair;
 }
 
 void print(const char* name, const std::optional<double>& value, const char* format) {
@@ -212,10 +212,10 @@ int main(int argc, char** argv) {
         complete = false;
         break;
       }
-      const Pair found = measure(cpus[second], each);
+      const Pair pair = measure(cpus[second], each);
       std::printf("%s{\"a\":%u,\"b\":%u", separator, cpus[first], cpus[second]);
-      print("together", found.together, "%.3f");
-      print("transfer_ns", found.transfer_ns, "%.1f");
+      print("together", pair.together, "%.3f");
+      print("transfer_ns", pair.transfer_ns, "%.1f");
       std::printf("}");
       separator = ",";
     }

@@ -66,15 +66,15 @@ inline bool amd(Shapes& into) noexcept {
 
 inline Geometry of_this_processor() noexcept {
 #if defined(__x86_64__)
-  Geometry found{{}, ""};
+  Geometry geometry{{}, ""};
   const unsigned vendor = detail::ask(0, 0).b;
   constexpr unsigned kIntel = 0x756E6547, kAmd = 0x68747541;  // "Genu", "Auth"
-  if (vendor == kIntel && __get_cpuid_max(0, nullptr) >= 24 && detail::intel(found.shapes))
-    found.source = "cpuid leaf 24";
-  if (vendor == kAmd && __get_cpuid_max(0x80000000, nullptr) >= 0x80000006 && detail::amd(found.shapes))
-    found.source = "cpuid leaves 0x80000005 and 0x80000006";
-  const Shapes& s = found.shapes;
-  if (s.first_small.possible() && s.first_large.possible() && s.second.possible()) return found;
+  if (vendor == kIntel && __get_cpuid_max(0, nullptr) >= 24 && detail::intel(geometry.shapes))
+    geometry.source = "cpuid leaf 24";
+  if (vendor == kAmd && __get_cpuid_max(0x80000000, nullptr) >= 0x80000006 && detail::amd(geometry.shapes))
+    geometry.source = "cpuid leaves 0x80000005 and 0x80000006";
+  const Shapes& s = geometry.shapes;
+  if (s.first_small.possible() && s.first_large.possible() && s.second.possible()) return geometry;
 #endif
   return kAssumed;
 }
