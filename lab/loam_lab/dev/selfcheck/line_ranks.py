@@ -165,7 +165,7 @@ def moves(statistics: str, executable: Path) -> list[Line]:
 
 def watched(seen: Seen) -> list[Line]:
     """The lines that watches of a run caught another thread in, each with the samples that it stands for."""
-    found = []
+    ranked: list[Line] = []
     basis = Basis.of([watch for process in seen.processes for watch in process.watches], seen.found.samples)
     for at, process in enumerate(seen.processes):
         lines: dict[int, list[Watch]] = {}
@@ -183,8 +183,8 @@ def watched(seen: Seen) -> list[Line]:
             ]
             share = estimate.share(hits, basis)
             codes = _codes((seen.names.places.get(site), 1.0) for watch in watches for site in _sites(at, watch, seen))
-            found.append(Line(share.share * basis.samples, codes, share.caught))
-    return found
+            ranked.append(Line(share.share * basis.samples, codes, share.caught))
+    return ranked
 
 
 def _sites(at: int, watch: Watch, seen: Seen) -> Iterator[int]:
@@ -193,13 +193,13 @@ def _sites(at: int, watch: Watch, seen: Seen) -> Iterator[int]:
 
 
 def _codes(places: Iterable[tuple[Place | None, float]]) -> dict[Code, float]:
-    found: dict[Code, float] = {}
+    counts: dict[Code, float] = {}
     for place, count in places:
         own = place.own if place is not None else None
         if own is not None:
             code = (own.place, f"{own.function} {own.file}")
-            found[code] = found.get(code, 0.0) + count
-    return found
+            counts[code] = counts.get(code, 0.0) + count
+    return counts
 
 
 def matched(moved: Iterable[Line], lines: Iterable[Line], samples: int) -> list[Group]:
@@ -231,10 +231,10 @@ def alike(one: Mapping[Code, float], other: Mapping[Code, float]) -> float:
 
 
 def _by(codes: Mapping[Code, float], part: int) -> dict[str, float]:
-    total, found = math.fsum(codes.values()), dict[str, float]()
+    total, shares = math.fsum(codes.values()), dict[str, float]()
     for code, count in codes.items():
-        found[code[part]] = found.get(code[part], 0.0) + count / total
-    return found
+        shares[code[part]] = shares.get(code[part], 0.0) + count / total
+    return shares
 
 
 def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -243,12 +243,12 @@ def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 
 def tied(values: Sequence[float]) -> list[float]:
     """The values, each in the place of the smallest of those from which it is reached in steps of less than TIED."""
-    found: dict[float, float] = {}
+    ties: dict[float, float] = {}
     last = None
     for value in sorted(values):
-        found[value] = found[last] if last is not None and value < last * TIED else value
+        ties[value] = ties[last] if last is not None and value < last * TIED else value
         last = value
-    return [found[value] for value in values]
+    return [ties[value] for value in values]
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:

@@ -36,32 +36,32 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
     _prepare(chosen)
     if not as_json:
         print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
-    found = []
+    ranked = []
     for program in chosen:
         planted = program == weighted_lines.PLANTED
         one = weighted_lines.ranked(seconds) if planted else line_ranks.ranked(program, seconds)
-        found.append(one)
+        ranked.append(one)
         if not as_json:
             _show(one)
     if as_json:
-        print(json.dumps(document(found), indent=1))
-    if any(one.beside < _BUSY for one in found):
+        print(json.dumps(document(ranked), indent=1))
+    if any(one.beside < _BUSY for one in ranked):
         console.warn("another thread did not run in many watches: the machine is busy, or the threads wait by sleeping")
-    return status(found)
+    return status(ranked)
 
 
-def status(found: Sequence[Ranked]) -> int:
+def status(ranked: Sequence[Ranked]) -> int:
     """HOLDS if the correlation is high enough in all programs that have one, FAILS if not, TOO_FEW where none has one."""
-    told = [rho for one in found if (rho := one.rho) is not None]
-    if not told:
+    correlations = [rho for one in ranked if (rho := one.rho) is not None]
+    if not correlations:
         return TOO_FEW
-    return HOLDS if min(told) >= line_ranks.LEAST_RHO else FAILS
+    return HOLDS if min(correlations) >= line_ranks.LEAST_RHO else FAILS
 
 
-def document(found: Sequence[Ranked]) -> dict[str, Any]:
+def document(ranked: Sequence[Ranked]) -> dict[str, Any]:
     """As --json prints it."""
     return {
-        "schema": 1, "machine": line_ranks.MACHINE, "status": status(found),
+        "schema": 1, "machine": line_ranks.MACHINE, "status": status(ranked),
         "programs": [
             {
                 **asdict(one.program), "rank_correlation": one.rho, "samples": one.samples, "beside": one.beside,
@@ -73,17 +73,17 @@ def document(found: Sequence[Ranked]) -> dict[str, Any]:
                     for group in one.groups
                 ],
             }
-            for one in found
+            for one in ranked
         ],
     }  # fmt: skip
 
 
 def _show(one: Ranked) -> None:
     rho = one.rho
-    said = (
+    outcome = (
         f"rank correlation {rho:.2f} over {len(one.both)}" if rho is not None else "fewer than three groups told apart"
     )
-    print(f"| **{one.program.text}** | | | | {one.samples} samples | {said} |")
+    print(f"| **{one.program.text}** | | | | {one.samples} samples | {outcome} |")
     for group in one.groups:
         print(
             f"| | {group.moves:.0f} | {group.lines} | {100 * group.share:.1f} % | {group.catches} | {group.name} |",

@@ -140,7 +140,7 @@ def providers(proof_file: Path, front: str = "") -> dict[int, tuple[str, str]]:
 
     front: a library that hands every call on; it has no malloc_usable_size, which then says who is behind it
     """
-    found: dict[int, tuple[str, str]] = {}
+    files_of: dict[int, tuple[str, str]] = {}
     for image in _images(proof_file)[0]:
         start = image.start or {}
         objects, symbols = start.get("objects", []), start.get("symbols", {})
@@ -153,8 +153,8 @@ def providers(proof_file: Path, front: str = "") -> dict[int, tuple[str, str]]:
             files.insert(0, _exe(image))
         behind = [file for file in files if not (front and _same_file(file, front))]
         if behind:
-            found[image.pid] = (_exe(image), behind[0])
-    return found
+            files_of[image.pid] = (_exe(image), behind[0])
+    return files_of
 
 
 def _images(proof_file: Path) -> tuple[list[_Image], int]:
