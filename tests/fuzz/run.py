@@ -97,7 +97,7 @@ def environment(part: str) -> dict[str, str]:
 
 
 def fuzz(program: Path, part: str, seconds: int, corpora: list[Path], artifacts: Path) -> tuple[bool, str, float]:
-    """Run for so long, or until something is artifacts: its input is left in `artifacts`.
+    """Run for so long, or until something is found: its input is left in `artifacts`.
 
     returns: whether nothing was found, what was said, and after how many seconds
     """

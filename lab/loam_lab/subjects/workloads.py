@@ -271,7 +271,7 @@ def default_sync(workload: str, preset: str = "release") -> str | None:
 
 
 def unfit(executable: Executable, workload: str, kinds: Collection[str]) -> str:
-    """Why an executable does not described a workload; kinds: of synchronisation on which it runs, empty where unknown"""
+    """Why an executable does not offer a workload; kinds: of synchronisation on which it runs, empty where unknown"""
     kind = executable.description.sync.kind
     if kinds and kind not in kinds:
         wanted = " or ".join(sorted(kinds))

@@ -67,20 +67,15 @@ def _as_in_the_paper(study: Study) -> tuple[Study, list[str]]:
 
     A simulated machine charges a call of a native allocator what a table says, and has tables of today's.
     """
-    from loam_lab.subjects.allocators import recipe, registry
+    from loam_lab.subjects.allocators import building
 
-    known, notes = registry.definitions(), []
+    known = building.buildable()
     built: dict[str, str] = {}
+    notes = []
     for name, version in study.versions.items():
         if not any(name in study.allocators_of(group) for group in study.groups if not _simulated(group)):
             continue
-        definition = known.get(version)
-        if (
-            definition is not None
-            and definition.recipe is not None
-            and (installed := recipe.installed(version, definition.recipe, definition.source))
-            and installed.current
-        ):
+        if version in known and building.is_current(known[version]):
             built[name] = version
             notes.append(f"{version} takes the place of {name}: it is the version that the paper has")
         else:

@@ -34,7 +34,7 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
                 raise LoamError("NAME", name, "is not built from sources", f"it can be built: {', '.join(known)}")
             raise unknown("NAME", name, known, "allocator that is built")
     chosen = list(names) or [n for n, d in known.items() if d.recipe is not None and not d.recipe.on_request]
-    todo = [name for name in chosen if again or not _is_current(known[name])]
+    todo = [name for name in chosen if again or not is_current(known[name])]
     if todo:
         from loam_lab.setup import debian
 
@@ -78,7 +78,7 @@ def ensure(names: Sequence[str]) -> None:
     ensure_own(names)
     known = buildable()
     bases = dict.fromkeys(name.partition(":")[0] for name in names)
-    todo = [known[base] for base in bases if base in known and not _is_current(known[base])]
+    todo = [known[base] for base in bases if base in known and not is_current(known[base])]
     if not todo or os.environ.get("LOAM_NO_SETUP"):
         return
     _announce(todo)
@@ -102,7 +102,8 @@ def ensure_own(names: Sequence[str], preset: str = "release") -> None:
         cmake.ensure_built(targets, preset)
 
 
-def _is_current(definition: Definition) -> bool:
+def is_current(definition: Definition) -> bool:
+    """Whether an allocator that comes as sources was built by its recipe as it stands now."""
     assert definition.recipe is not None
     installed = recipe.installed(definition.name, definition.recipe, definition.source)
     return installed is not None and installed.current
