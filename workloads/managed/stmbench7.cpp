@@ -26,6 +26,7 @@ constexpr std::string_view kMixes[] = {"read", "read-write", "write"};
 constexpr double kReadShares[] = {0.9, 0.6, 0.1};
 constexpr std::string_view kOn[] = {"on", "off"};
 constexpr std::string_view kTexts[] = {"string", "array"};
+constexpr std::string_view kDraws[] = {"random", "even"};
 constexpr std::string_view kLockKinds[] = {"coarse", "medium"};
 // "all", and the names of the operations.
 constexpr auto kOnly = [] {
@@ -41,6 +42,9 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("long", kOn, "long traversals, which visit all of the structure"),
     ParameterSpec::choice("structural", kOn, "operations that add and remove parts and assemblies"),
     ParameterSpec::choice("only", kOnly, "this operation alone"),
+    ParameterSpec::choice("draw", kDraws,
+                          "random: each operation alone; even: each as often as its share of a thread's operations says, "
+                          "in an order by chance"),
     ParameterSpec::integer("operations", 500, 1, 1 << 30, "1", "of each thread; one is a transaction"),
     ParameterSpec::choice("texts", kTexts,
                           "string: a text is one value; array: each character is read and written by the transaction"),
@@ -64,6 +68,8 @@ struct Bench7Settings : bench7::Settings {
   explicit Bench7Settings(const ParameterValues& values)
       : bench7::Settings{sizes_of(values.choice("size")), values.choice("texts") == "array"},
         coarse(values.choice("locks") == "coarse"),
+        even(values.choice("draw") == "even"),
+        operations(static_cast<std::uint64_t>(values.integer("operations"))),
         mix(mix_of(values)) {
     has_long = values.choice("long") == "on";
   }
@@ -76,7 +82,8 @@ struct Bench7Settings : bench7::Settings {
     return Mix({share, values.choice("long") == "on", values.choice("structural") == "on"});
   }
 
-  bool coarse, has_long;
+  bool coarse, even, has_long;
+  std::uint64_t operations;  // of each thread
   Mix mix;
 };
 
@@ -127,10 +134,11 @@ class StmBench7 {
   std::uint64_t work(Worker& worker, unsigned thread, Pace& pace) {
     Roots roots(worker.mutator, all_.get());
     base::Random random(options_.seed, thread + 1);
+    Draws draws(settings_.mix, settings_.even, settings_.operations);
     Tally& tally = tallies_[thread];
     std::uint64_t done = 0;
     for (; pace.goes_on(done); ++done) {
-      const std::size_t chosen = settings_.mix.draw(random);
+      const std::size_t chosen = draws.next(random);
       const std::uint64_t began_ns = platform::monotonic_ns();
       const Ended ended = run_one(worker, roots, chosen, random);
       tally.longest_ns[chosen] = std::max(tally.longest_ns[chosen], platform::monotonic_ns() - began_ns);

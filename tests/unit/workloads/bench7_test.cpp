@@ -1,7 +1,11 @@
 // The structure of STMBench7, and that its verification sees damage.
 #include "workloads/managed/bench7/catalogue.hpp"
+#include "workloads/managed/bench7/mix.hpp"
 #include "workloads/managed/bench7/verify.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <map>
 #include <optional>
@@ -117,6 +121,49 @@ TEST_F(Bench7, MapsAreOrderedAndFindWhatIsInThem) {
     });
     EXPECT_EQ(range, keys);
   }
+}
+
+std::vector<std::size_t> drawn(const Mix& mix, bool even, std::uint64_t operations, std::uint64_t seed) {
+  base::Random random(seed);
+  Draws draws(mix, even, operations);
+  std::vector<std::size_t> all;
+  for (std::uint64_t i = 0; i < operations; ++i) all.push_back(draws.next(random));
+  return all;
+}
+
+// The most by which an operation comes oftener or more rarely than its share says.
+double furthest(const Mix& mix, const std::vector<std::size_t>& all) {
+  std::array<unsigned, kCategories> kinds{};
+  for (const auto& operation : kOperations<PlainAccess>) ++kinds[Mix::index(operation.category)];
+  double most = 0;
+  for (std::size_t i = 0; i < kOperationCount; ++i) {
+    const std::size_t category = Mix::index(kOperations<PlainAccess>[i].category);
+    const double expected = mix.share(category) / kinds[category] * static_cast<double>(all.size());
+    const auto times = static_cast<double>(std::count(all.begin(), all.end(), i));
+    most = std::max(most, std::abs(times - expected));
+  }
+  return most;
+}
+
+TEST(Bench7Draws, EvenOnesComeAsOftenAsTheirShareSaysInAnOrderOfTheirSeed) {
+  const Mix mix({.read_share = 0.9, .long_traversals = true, .structural = true});
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const std::uint64_t operations : {1, 60, 180, 4096})
+      EXPECT_LT(furthest(mix, drawn(mix, true, operations, seed)), 1.000001) << operations << " seed " << seed;
+    EXPECT_LT(furthest(mix, drawn(mix, true, 2 * 4096, seed)), 2.000001) << "two rounds, seed " << seed;
+    EXPECT_GT(furthest(mix, drawn(mix, false, 4096, seed)), 5) << "by chance, seed " << seed;
+    EXPECT_NE(drawn(mix, true, 180, seed), drawn(mix, true, 180, seed + 1));
+  }
+  // By chance in its order too: neighbours of the catalogue do not follow one another.
+  const auto all = drawn(mix, true, 180, 1);
+  EXPECT_FALSE(std::is_sorted(all.begin(), all.end()));
+  EXPECT_FALSE(std::is_sorted(all.rbegin(), all.rend()));
+}
+
+TEST(Bench7Draws, OfOneOperationAloneIsThatOne) {
+  const Mix mix(std::size_t{7});
+  for (const bool even : {false, true})
+    for (const std::size_t one : drawn(mix, even, 50, 3)) EXPECT_EQ(one, 7U);
 }
 
 }  // namespace
