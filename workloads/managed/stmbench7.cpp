@@ -42,9 +42,10 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("long", kOn, "long traversals, which visit all of the structure"),
     ParameterSpec::choice("structural", kOn, "operations that add and remove parts and assemblies"),
     ParameterSpec::choice("only", kOnly, "this operation alone"),
-    ParameterSpec::choice("draw", kDraws,
-                          "random: each operation alone; even: each as often as its share of a thread's operations says, "
-                          "in an order by chance"),
+    ParameterSpec::choice(
+        "draw", kDraws,
+        "random: each operation alone; even: each as often as its share of a thread's operations says, "
+        "in an order by chance"),
     ParameterSpec::integer("operations", 500, 1, 1 << 30, "1", "of each thread; one is a transaction"),
     ParameterSpec::choice("texts", kTexts,
                           "string: a text is one value; array: each character is read and written by the transaction"),

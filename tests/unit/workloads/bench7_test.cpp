@@ -3,10 +3,10 @@
 #include "workloads/managed/bench7/mix.hpp"
 #include "workloads/managed/bench7/verify.hpp"
 
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <gtest/gtest.h>
 #include <map>
 #include <optional>
 #include <string_view>
