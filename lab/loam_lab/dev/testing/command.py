@@ -130,6 +130,11 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
             lambda outcome: run_folder(outcome, "mutants", everything or {"LOAM_MUTANTS_SHARE": _MUTANTS_SHARE}),
         ),
     ]
+    if whole:  # where their compilers are; else each names what is missing
+        alone += [
+            (name, lambda outcome, name=name: run_folder(outcome, name, everything))
+            for name in ("emulated", "compilers")
+        ]
     # Smoke and golden build in the same folder.
     return [[[style, ("results", lab("beside"))], [smoked, golden]], *([[suite]] for suite in alone)]
 
