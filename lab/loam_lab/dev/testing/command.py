@@ -131,10 +131,8 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
         ),
     ]
     if whole:  # where their compilers are; else each names what is missing
-        alone += [
-            (name, lambda outcome, name=name: run_folder(outcome, name, everything))
-            for name in ("emulated", "compilers")
-        ]
+        for name in ("emulated", "compilers"):
+            alone.append((name, partial(run_folder, name=name, environment=everything)))
     # Smoke and golden build in the same folder.
     return [[[style, ("results", lab("beside"))], [smoked, golden]], *([[suite]] for suite in alone)]
 
