@@ -15,6 +15,12 @@ if(LOAM_CCACHE)
   # Objects name files from the root of the checkout, so that they are the same in every checkout. A debugger that is
   # started there finds the sources. Of two maps that match, GCC takes the last.
   add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.")
+  # Later versions hand the compiler the path of a source from the folder of the build.
+  execute_process(COMMAND "${LOAM_CCACHE}" --version OUTPUT_VARIABLE loam_ccache_version ERROR_QUIET)
+  if("${loam_ccache_version}" MATCHES "ccache version ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_GREATER 4.8)
+    cmake_path(RELATIVE_PATH CMAKE_SOURCE_DIR BASE_DIRECTORY "${CMAKE_BINARY_DIR}" OUTPUT_VARIABLE loam_source_from_build)
+    add_compile_options("-ffile-prefix-map=${loam_source_from_build}=.")
+  endif()
 elseif(LOAM_SCCACHE)
   set(loam_launcher "${LOAM_SCCACHE}")
 else()

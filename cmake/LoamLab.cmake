@@ -22,7 +22,7 @@ set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} tlb=loam-tlb CACHE INTERNAL "")
 # Makes mistakes with memory, for allocators to find.
 add_executable(loam-corruption "${CMAKE_SOURCE_DIR}/lab/probe/corruption.c")
 target_compile_options(loam-corruption PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin -Wno-use-after-free
-                       -Wno-free-nonheap-object)
+                       -Wno-free-nonheap-object "$<$<C_COMPILER_ID:GNU>:-Wno-alloc-size;-Wno-alloc-size-larger-than>")
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE INTERNAL "")
 # Frees its memory, then sleeps: how much stays resident?
 add_executable(loam-idle "${CMAKE_SOURCE_DIR}/lab/probe/idle.c")

@@ -140,6 +140,7 @@ endforeach()
 foreach(file IN LISTS loam_workload_own)
   include("${file}")
 endforeach()
+add_custom_target(loam-workloads DEPENDS ${LOAM_WORKLOAD_TARGETS})  # by tests/compilers/run.py
 
 # Tests of the harness in builds that are not measured need one synchronisation of each kind, not all of them: the suite
 # smoke runs them as they are measured. The others are built when they are asked for by name.

@@ -49,8 +49,8 @@ class AnyScheme {
     } job{operation, {}};
     scheme_->apply(
         [](void* argument) {
-          auto& [operation, outcome] = *static_cast<Job*>(argument);
-          outcome = operation.execute();
+          Job& sent = *static_cast<Job*>(argument);
+          sent.outcome = sent.operation.execute();
         },
         &job);
     return call.take(job.outcome.threw, operation.payload);

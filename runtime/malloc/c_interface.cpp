@@ -1,6 +1,7 @@
 // c_interface: malloc and its family, as C17, C23, POSIX and glibc 2.36 say. docs/internals/malloc.md has the rules.
 #include "runtime/malloc/entry.hpp"
 #include "runtime/malloc/report.hpp"
+#include "runtime/platform/compiler.hpp"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -203,7 +204,7 @@ int malloc_info(int options, std::FILE* stream) noexcept {
 // ---- glibc's names for the same ----
 // Libraries that wrap malloc call these. Without them, our free() would get blocks from glibc's heap.
 
-#define LOAM_ALSO_NAMED(name, function) decltype(function) name __attribute__((alias(#function), copy(function)))
+#define LOAM_ALSO_NAMED(name, function) decltype(function) name __attribute__((LOAM_ALIAS_OF(#function, function)))
 LOAM_ALSO_NAMED(__libc_malloc, malloc);
 LOAM_ALSO_NAMED(__libc_free, free);
 LOAM_ALSO_NAMED(__libc_calloc, calloc);
@@ -215,7 +216,7 @@ LOAM_ALSO_NAMED(__libc_pvalloc, pvalloc);
 
 // Under names that no library in front of this one can take.
 #define LOAM_OWN(name, function) \
-  decltype(function) name __attribute__((alias(#function), copy(function), visibility("hidden")))
+  decltype(function) name __attribute__((LOAM_ALIAS_OF(#function, function), visibility("hidden")))
 LOAM_OWN(loam_own_malloc, malloc);
 LOAM_OWN(loam_own_free, free);
 #undef LOAM_OWN

@@ -101,7 +101,8 @@ void purge(void* start, std::size_t bytes) noexcept {
 }
 
 void zero(void* start, std::size_t bytes) noexcept {
-  constexpr std::size_t kPagesAtOnce = 512;
+  // An emulator of user programs may answer for each page of its host: more answers than there are pages here.
+  constexpr std::size_t kAnswers = 512;
   constexpr std::size_t kRun = 4;  // to purge so many pages takes as long as to back them
   const std::size_t page = page_bytes();
   auto* at = static_cast<char*>(start);
@@ -111,8 +112,8 @@ void zero(void* start, std::size_t bytes) noexcept {
   std::memset(at, 0, head);
   at += head;
   while (static_cast<std::size_t>(end - at) >= page) {
-    const std::size_t pages = std::min((end - at) / page, kPagesAtOnce);
-    unsigned char resident[kPagesAtOnce];
+    const std::size_t pages = std::min<std::size_t>((end - at) / page, kAnswers * kPageBytes / page);
+    unsigned char resident[kAnswers];
     if (mincore(at, pages * page, resident) != 0) break;
     for (std::size_t first = 0, next = 0; first < pages; first = next) {
       const bool backed = (resident[first] & 1) != 0;

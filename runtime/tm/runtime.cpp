@@ -269,7 +269,7 @@ Statistics statistics() noexcept {
 namespace {
 
 // Its owner adds to the count plainly and it is read meanwhile: a thread sanitizer would tell of it.
-[[gnu::no_sanitize("thread")]] std::uint64_t commits_of(const Descriptor& d) noexcept {
+[[gnu::no_sanitize_thread]] std::uint64_t commits_of(const Descriptor& d) noexcept {
   return __atomic_load_n(&d.statistics.commits, __ATOMIC_RELAXED);
 }
 

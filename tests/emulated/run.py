@@ -1,6 +1,6 @@
 """The runtime on another processor: tests for AArch64, built by a cross compiler and run by an emulator of user programs.
 
-    run.py          CI: a few tests that reach each part that is written for the processor, with pages of 4 and of 64 KiB
+    run.py          a few tests that reach each part that is written for the processor, with pages of 4 and of 64 KiB
     run.py --all    every unit, model and stress test (an hour of building and running on two cores); also what
                     ./loam test --all runs
     run.py NAME...  the tests of these names (as ctest has them: heap_test)

@@ -291,7 +291,7 @@ def test_mypy() -> None:
         run_tool(sys.executable, "-m", "mypy", "--cache-dir", "/dev/null")
 
 
-@pytest.mark.parametrize("folder", ["mutants", "fuzz", "emulated"])
+@pytest.mark.parametrize("folder", ["mutants", "fuzz", "emulated", "compilers"])
 def test_mypy_of_the_tools_among_the_tests(folder: str) -> None:
     sources = [str(path.relative_to(ROOT)) for path in files(f"tests/{folder}") if path.suffix == ".py"]
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(["lab", "tests/mutants"])}

@@ -61,7 +61,7 @@ struct Block {
 };
 
 // [thread][turn]; static, since an array from the allocator would itself be a block.
-constinit Block blocks[kThreadsMax * kCountMax];
+constinit Block blocks[kThreadsMax * kCountMax] = {};
 
 struct alignas(platform::kApartBytes) Turn {
   std::atomic<std::uint64_t> next{0};

@@ -10,6 +10,7 @@
 //            atomic: one atomic addition, for which every processor needs the line
 // Nothing is allocated: what is measured is the machine, beside the schemes that depend on it.
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "runtime/platform/machine.hpp"
 #include "workloads/harness/options.hpp"
 #include "workloads/harness/recorder.hpp"
@@ -63,7 +64,7 @@ constinit Lines lines{};
 
 // An operation on the own object; its line is with the other thread if that one shares it.
 template <bool kAtomic>
-[[gnu::noipa]] std::uint64_t count_in(std::atomic<std::uint64_t>& word, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t count_in(std::atomic<std::uint64_t>& word, Pace& pace) {
   std::uint64_t done = 0;
   for (std::uint64_t until; (until = pace.goes_on_until(done)) > done;)
     for (; done < until; ++done) {
@@ -76,7 +77,7 @@ template <bool kAtomic>
   return done;
 }
 
-[[gnu::noipa]] std::uint64_t read_own(std::atomic<std::uint64_t>& word, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t read_own(std::atomic<std::uint64_t>& word, Pace& pace) {
   // The word holds its own address: each read says where the next one is.
   word.store(reinterpret_cast<std::uint64_t>(&word), std::memory_order_relaxed);  // relaxed: this thread's own
   const std::atomic<std::uint64_t>* at = &word;
@@ -89,7 +90,7 @@ template <bool kAtomic>
 }
 
 // Writes the turn when it is this thread's; one thread alone plays both sides.
-[[gnu::noipa]] std::uint64_t pass(std::uint32_t side, bool alone, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t pass(std::uint32_t side, bool alone, Pace& pace) {
   std::uint64_t done = 0;
   std::uint32_t waited = 0;
   constexpr std::uint32_t kLooksMax = 1 << 12;  // then the other one may have ended: the pace decides

@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/platform/affinity.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "runtime/platform/pages.hpp"
 #include "workloads/harness/run_delay.hpp"
 
@@ -24,7 +25,7 @@ struct ThreadArgument {
 
 // Static: a process runs one team, and its bookkeeping must not come from the allocator under study.
 constinit Team::Times times[kThreadsMax];
-constinit ThreadArgument arguments[kThreadsMax];
+constinit ThreadArgument arguments[kThreadsMax] = {};
 constinit pthread_t threads[kThreadsMax];
 
 constexpr std::size_t kStackOffsetMax = 65536;
@@ -39,7 +40,7 @@ std::size_t stack_offset() noexcept {
 
 }  // namespace
 
-[[gnu::noipa]] void loam_counted_work(void (*work)(void* context, Pace& pace), void* context, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN void loam_counted_work(void (*work)(void* context, Pace& pace), void* context, Pace& pace) {
   work(context, pace);
   platform::compiler_barrier();  // the call stays a call: the function ends after the work
 }

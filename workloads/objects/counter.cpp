@@ -7,6 +7,7 @@
 //   the counter.
 #include "runtime/base/format.hpp"
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "workloads/harness/joined.hpp"
 #include "workloads/objects/shared/object.hpp"
 
@@ -83,8 +84,8 @@ unsigned in_flight_of(const ParameterValues& values) { return static_cast<unsign
 
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class Counter>
-[[gnu::noipa]] std::uint64_t operate(Counter& counter, const Settings& settings, CounterWork& worker,
-                                     base::Random& random, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Counter& counter, const Settings& settings, CounterWork& worker,
+                                             base::Random& random, Pace& pace) {
   std::uint64_t operations = 0, left = settings.latency_every + 1;
   for (std::uint64_t until; (until = pace.goes_on_until(operations)) > operations;)
     for (; operations < until; ++operations) {
@@ -98,8 +99,8 @@ template <class Counter>
 
 // The same with several requests in flight. Answers may come in any order, and none is timed.
 template <class Counter>
-[[gnu::noipa]] std::uint64_t operate_in_flight(Counter& counter, const Settings& settings, unsigned in_flight,
-                                               CounterWork& worker, base::Random& random, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate_in_flight(Counter& counter, const Settings& settings, unsigned in_flight,
+                                                       CounterWork& worker, base::Random& random, Pace& pace) {
   using Ticket = decltype(counter.submit());
   std::array<std::optional<Ticket>, kInFlightMax> tickets;
   const auto take = [&worker](std::optional<Ticket>& ticket) {

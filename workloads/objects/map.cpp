@@ -4,6 +4,7 @@
 //   side gains here.
 //   Each pair is a block of the process's allocator, made and freed by the executor or by the client (alloc).
 #include "workloads/objects/shared/map.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "structures/hash_map.hpp"
 #include "structures/plain_access.hpp"
 
@@ -100,8 +101,8 @@ constexpr auto kMetrics = metrics_of(kLatencies);
 
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class Map>
-[[gnu::noipa]] std::uint64_t operate(Map& map, const MapSettings& settings, unsigned thread, MapWork& worker,
-                                     base::Random& random, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Map& map, const MapSettings& settings, unsigned thread, MapWork& worker,
+                                             base::Random& random, Pace& pace) {
   const std::uint64_t every = settings.latency_every,
                       update_below = (std::uint64_t{settings.update_percent} << 32) / 100;
   // Of each kind one after another.

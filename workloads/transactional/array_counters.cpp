@@ -3,6 +3,7 @@
 //   layout=shared  all threads have one: what a conflict costs
 //   Source: the columns `priv` and `counter` of comparisons of transactional memories, the limit of what an operation costs.
 //   Caveat: under a lock or a scheme of delegation both layouts are one object.
+#include "runtime/platform/compiler.hpp"
 #include "workloads/transactional/shared/intset.hpp"
 
 #include <cstdint>
@@ -32,7 +33,7 @@ constinit Counter expected[kThreadsMax];  // by thread: how often it has added, 
 
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how often it added
 template <class SyncType>
-[[gnu::noipa]] std::uint64_t add(std::int64_t& counter, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t add(std::int64_t& counter, Pace& pace) {
   std::uint64_t done = 0;
   for (std::uint64_t until; (until = pace.goes_on_until(done)) > done;)
     for (; done < until; ++done)

@@ -9,6 +9,7 @@
 #include "workloads/transactional/shared/intset.hpp"
 
 #include "runtime/base/format.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "runtime/platform/pages.hpp"
 
 #include <atomic>
@@ -137,7 +138,7 @@ void free_one(void* block) {
 
 // One copy (noipa) for both phases. first: how many this thread has done before; returns how many it did
 template <class SyncType>
-[[gnu::noipa]] std::uint64_t operate(const Settings& settings, void** blocks, std::uint64_t first, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(const Settings& settings, void** blocks, std::uint64_t first, Pace& pace) {
   std::uint64_t done = 0;
   const bool writes = settings.use == "write", keeps = settings.use == "make";
   const std::size_t count = settings.count, size = settings.size;

@@ -6,6 +6,7 @@
 // Dispatch is by type once per run; the loop holds no indirect call.
 #include "workloads/transactional/shared/intset.hpp"
 
+#include "runtime/platform/compiler.hpp"
 #include "structures/sets.hpp"
 
 #include LOAM_SYNC_HEADER
@@ -37,7 +38,7 @@ bool contains(const Set& set, std::int64_t key) {
 // The worker's loop: as long as the pace goes on. Everything it touches per operation is local, but the pace.
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class SyncType, class Set, class Keys>
-[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;

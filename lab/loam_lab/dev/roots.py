@@ -16,6 +16,12 @@ from pathlib import Path
 # The releases that are tried, by the name that the archive of packages knows them by.
 SUITES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 
+# What the kernel shows in a root: kind, folder, options. Terminals and shared memory are the root's own.
+_MOUNTS = (
+    ("proc", "proc", ()), ("sysfs", "sys", ()), ("devpts", "dev/pts", ("-o", "newinstance,ptmxmode=0666,mode=620")),
+    ("tmpfs", "dev/shm", ("-o", "mode=1777")),
+)  # fmt: skip
+
 _MIRROR = "http://deb.debian.org/debian"
 
 
@@ -91,8 +97,9 @@ def made(folder: Path, suite: str = "bookworm") -> Iterator[Root]:
     # debootstrap makes the few devices that programs need; the machine's own /dev is better not mounted below a folder of tests.
     mounted: list[Path] = []
     try:
-        for kind, name in (("proc", "proc"), ("sysfs", "sys")):
-            subprocess.run(["mount", "-t", kind, kind, str(folder / name)], check=True)
+        for kind, name, options in _MOUNTS:
+            (folder / name).mkdir(exist_ok=True)
+            subprocess.run(["mount", "-t", kind, *options, kind, str(folder / name)], check=True)
             mounted.append(folder / name)
         yield Root(folder)
     finally:

@@ -51,8 +51,8 @@ def _of_allocator(file: Path) -> Package | None:
     """None for one without a package, and for a damaged file: who reads it for its allocator says what is wrong."""
     try:
         text = file.read_text()
-        content = tomllib.loads(text) if "package" in text else {}  # most have none, and each start reads all
-    except (OSError, ValueError):
+        content = system.here().own(tomllib.loads(text)) if "package" in text else {}  # each start reads all
+    except (OSError, ValueError, TypeError):
         return None
     name, candidates = content.get("package"), content.get("candidates")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(candidates, list):

@@ -1,4 +1,4 @@
-"""The distribution of this machine: what installs its packages, and what it calls them.
+"""The distribution of this machine: what installs its packages, what it calls them, and what an allocator is there.
 
 Uses the standard library only: ./loam runs it before there is a .venv.
 """
@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _RELEASE = Path("/etc/os-release")
 
@@ -47,17 +48,32 @@ _NUMBERED = re.compile(r"-?\d[\d.]*(-.*)?$")
 
 @dataclass(frozen=True)
 class System:
-    """A distribution. installer: the command that installs packages, "" where Loam knows no names of them"""
+    """A distribution.
+
+    installer: the command that installs packages, "" where Loam knows no names of them
+    like: the release whose packages it has ("debian 13"), "" without apt-get
+    """
 
     name: str
     installer: str
     versions: Versions
+    like: str = ""
 
     def called(self, package: str) -> str:
         """What a package of Debian is called here."""
         if self.installer != "dnf" or package == "gcc":
             return package
         return _FEDORA.get(package, _FEDORA.get(_NUMBERED.sub("", package), package))
+
+    def own(self, content: dict[str, Any]) -> dict[str, Any]:
+        """What an allocator's file says of this system: its table on."RELEASE" replaces keys of the same name.
+
+        raises: TypeError if that is no table
+        """
+        there = content.get("on", {})
+        if not isinstance(there, dict) or not all(isinstance(table, dict) for table in there.values()):
+            raise TypeError('on must be tables, as in [on."debian 13"]')
+        return {**{key: value for key, value in content.items() if key != "on"}, **there.get(self.like, {})}
 
     def by_hand(self, packages: Iterable[str]) -> str:
         """The command with which an administrator installs packages that have Debian's names."""
@@ -79,5 +95,7 @@ def here() -> System:
 
 def of(release: dict[str, str], installer: str) -> System:
     """The system with these lines of /etc/os-release. One that is not known has the numbers of Debian 13."""
-    known = _KNOWN.get((release.get("ID", ""), release.get("VERSION_ID", "")), DEBIAN_13)
-    return System(release.get("PRETTY_NAME", "this system"), installer, known)
+    key = (release.get("ID", ""), release.get("VERSION_ID", ""))
+    key = key if key in _KNOWN else ("debian", "13")
+    like = " ".join(key) if installer == "apt-get" else ""
+    return System(release.get("PRETTY_NAME", "this system"), installer, _KNOWN[key], like)

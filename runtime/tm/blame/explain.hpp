@@ -20,6 +20,7 @@
 //   explain.B  log of a thread(release) / another thread's look at it(acquire)  [an unfinished log]
 #pragma once
 
+#include "runtime/platform/compiler.hpp"
 #include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
 
@@ -83,9 +84,9 @@ void attempt_began(const Descriptor& d) noexcept;
 void attempt_committed(const Descriptor& d) noexcept;
 
 // Calls of these leave their return address.
-[[gnu::noipa]] void note_read(const Descriptor& d, const void* address) noexcept;
-[[gnu::noipa]] void note_write(const Descriptor& d, const void* address) noexcept;
-[[gnu::noipa]] void note_block(const void* start, std::size_t bytes) noexcept;
+LOAM_CALLED_AS_WRITTEN void note_read(const Descriptor& d, const void* address) noexcept;
+LOAM_CALLED_AS_WRITTEN void note_write(const Descriptor& d, const void* address) noexcept;
+LOAM_CALLED_AS_WRITTEN void note_block(const void* start, std::size_t bytes) noexcept;
 
 [[gnu::always_inline]] inline void began(const Descriptor& d) noexcept {
   if (every != 0) attempt_began(d);

@@ -19,6 +19,7 @@ import loam_lab
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
+from loam_lab.setup import system
 from loam_lab.subjects.allocators import building, elf, identify, registry
 
 SIX = ["glibc", "glibc:tcache=0", "jemalloc", "tcmalloc", "tbb", "mimalloc"]
@@ -61,8 +62,9 @@ def test_the_six_are_the_defaults_and_can_be_loaded() -> None:
 
 
 def test_every_file_of_the_tree_has_what_a_reader_needs() -> None:
-    for file in (paths.root() / "allocators").glob("*.toml"):
-        content = tomllib.loads(file.read_text())
+    releases = [system.of({"ID": "debian", "VERSION_ID": number}, "apt-get") for number in ("12", "13")]
+    files = (paths.root() / "allocators").glob("*.toml")
+    for content in (there.own(tomllib.loads(file.read_text())) for file in files for there in releases):
         assert content["summary"] and (content.get("version") or content["source"]["release"])
         built_here = any(name.startswith("build:") for name in content.get("candidates", []))
         assert content.get("libc") or content.get("package") or built_here or content["source"]["license"]
@@ -83,6 +85,31 @@ def test_the_page_of_allocators_names_those_that_are_there_and_each_of_their_set
             continue
         for setting in definition.settings:
             assert f"`{setting}`" in page or f"`{setting}=" in page or f"`{setting}` (" in page, f"{name}:{setting}"
+
+
+def test_another_release_of_debian_has_another_object_with_settings_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian 13 has mimalloc 3 under the name by which Debian 12 has mimalloc 2; no file of one serves as the other's."""
+    monkeypatch.setattr(registry, "_read", registry._read.__wrapped__)
+    release = {"ID": "debian", "VERSION_ID": "12"}
+    monkeypatch.setattr(system, "here", lambda: system.of(release, "apt-get"))
+    before = registry.definitions()["mimalloc"]
+    assert (before.package, before.soname) == ("libmimalloc2.0", "libmimalloc.so.2")
+    release["VERSION_ID"] = "13"
+    now = registry.definitions()["mimalloc"]
+    assert (now.package, now.soname, now.default) == ("libmimalloc3", "libmimalloc.so.3", True)
+    assert set(now.candidates).isdisjoint(before.candidates) and now.version == before.version
+    assert now.settings["purge_delay"].environment == "MIMALLOC_PURGE_DELAY" and "purge" not in now.settings
+    page = (paths.root() / "docs/allocators.md").read_text()
+    assert f"`{now.package}`" in page and all(f"`{setting}`" in page for setting in now.settings)
+    extra = library(tmp_path, "bump.so", BUMP).parent
+    (extra / "nine.toml").write_text(f'candidates = ["no.so"]\n[on."debian 13"]\ncandidates = ["{extra}/bump.so"]\n')
+    monkeypatch.setenv("LOAM_ALLOCATOR_PATH", str(extra))
+    assert registry.load("nine").path == f"{extra}/bump.so"
+    release["VERSION_ID"] = "12"
+    with pytest.raises(LoamError, match=r"no such file: no\.so"):
+        registry.load("nine")
 
 
 def test_settings_become_environment_variables() -> None:

@@ -334,6 +334,23 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
     assert {name: text for name, text in messages.items() if text} == {}
 
 
+@pytest.mark.parametrize("compiler", ["clang", *(f"clang-{version}" for version in range(16, 20))])
+def test_clang_says_nothing_to_the_public_headers(compiler: str, prefix: Path, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    public = sorted((prefix / "include/loam").glob("*.h*"))
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow"]
+    cxx = [compiler.replace("clang", "clang++"), "-std=c++20", *strict, ".cpp"]
+    alone = [header for header in public if header.name not in {"tm_inlined.h", "tm_norec.h", "tm_records.h"}]
+    messages = {header.name: compile_alone(prefix, header, cxx, tmp_path) for header in alone}
+    for header in (header for header in alone if header.suffix == ".h"):
+        messages[f"{header.name} in C"] = compile_alone(prefix, header, [compiler, "-std=c11", *strict, ".c"], tmp_path)
+    for algorithm in INLINE:
+        inline = [compiler, f"-DLOAM_TM_ALGORITHM={algorithm}", "-std=c11", *strict, ".c"]
+        messages[f"tm.h {algorithm}"] = compile_alone(prefix, prefix / "include/loam/tm.h", inline, tmp_path)
+    assert {name: text for name, text in messages.items() if text} == {}
+
+
 @pytest.mark.parametrize("name", ["tm", "gc", "delegation"])
 def test_an_older_standard_or_a_program_without_exceptions_gets_one_clear_error(
     name: str, prefix: Path, tmp_path: Path

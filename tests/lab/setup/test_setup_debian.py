@@ -170,6 +170,18 @@ def test_an_allocator_that_is_measured_by_itself_is_brought_and_its_absence_stop
     debian.ensure("measure", again=True)
 
 
+def test_an_allocator_comes_with_the_package_of_this_release(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, root=True)
+    text = 'package = "libnine8"\ncandidates = ["libnine.so.8"]\ndefault = true\n'
+    allocator_file("nine", text + '[on."debian 13"]\npackage = "libnine9"\ncandidates = ["libnine.so.9"]\n')
+    for release, package in (("12", "libnine8"), ("13", "libnine9"), ("nine", "libnine9")):
+        here = system.of({"ID": "debian", "VERSION_ID": release}, "apt-get")
+        monkeypatch.setattr(system, "here", lambda: here)  # noqa: B023
+        debian.ensure("measure", again=True)
+        assert diary.read_text().splitlines()[-1].split()[-1] == package
+    assert system.of({"ID": "fedora", "VERSION_ID": "41"}, "dnf").own({"on": {"debian 13": {"package": "x"}}}) == {}
+
+
 def test_what_cannot_be_had_is_asked_for_again_by_setup_or_after_a_day(
     diary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +283,8 @@ def test_an_allocator_that_cannot_be_brought_stops_nothing(
     "text",
     [
         'package = "libnine9', "package = 9\ncandidates = []", 'package = "libnine9"', 'package = "libnine9"\ncandidates = 9',
+        'package = "libnine9"\ncandidates = ["libnine.so.9"]\non = 9',
+        'package = "libnine9"\ncandidates = ["libnine.so.9"]\non.nine = 9',
         'package = "--reinstall"\ncandidates = ["libnine.so.9"]', 'package = ""\ncandidates = ["libnine.so.9"]',
     ],
 )  # fmt: skip

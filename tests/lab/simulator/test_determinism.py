@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from simulating import built, statistics
 
-from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.subjects import simulated
+from loam_lab.subjects.allocators import registry
 
 RUNS = 20 if os.environ.get("LOAM_TEST_ALL") else 4
 LIST = (
@@ -27,10 +28,10 @@ def of_list(folder: Path, seed: int = 1, preload: Sequence[str] = (), **environm
 def library(name: str) -> str:
     if name == "loam":
         return built("malloc")
-    path = paths.find_library(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return str(path)
+    try:
+        return registry.load(name).libraries[0]
+    except LoamError as problem:
+        pytest.skip(problem.line())
 
 
 def test_runs_of_one_seed_are_the_same_bit_for_bit(tmp_path: Path) -> None:
@@ -40,9 +41,7 @@ def test_runs_of_one_seed_are_the_same_bit_for_bit(tmp_path: Path) -> None:
         assert of_list(tmp_path, PADDING="x" * 117 * run) == first
 
 
-@pytest.mark.parametrize(
-    "name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtbbmalloc_proxy.so.2", "libmimalloc.so.2", "loam"]
-)
+@pytest.mark.parametrize("name", ["jemalloc", "tcmalloc", "tbb", "mimalloc", "loam"])
 def test_runs_under_a_preloaded_allocator_are_the_same(name: str, tmp_path: Path) -> None:
     preload = [library(name)]
     assert of_list(tmp_path, preload=preload) == of_list(tmp_path, preload=preload, PADDING="x" * 1001)

@@ -1,6 +1,7 @@
 #include "runtime/platform/pages.hpp"
 
 #include "tests/harness/child.hpp"
+#include "tests/harness/host_pages.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +76,7 @@ TEST(ResidentBytes, CountsTouchedPagesOfItsRangeOnly) {
   ASSERT_NE(start, nullptr);
   EXPECT_EQ(resident_bytes(start, kPages * kPage), 0u);
   for (std::size_t page = 0; page < 16; ++page) start[page * kPage] = 1;
-  EXPECT_EQ(resident_bytes(start, kPages * kPage), 16 * kPage);
+  EXPECT_EQ(resident_bytes(start, kPages * kPage), 16 * tests::backed_by_a_touch());
   unmap(start, kPages * kPage);
 }
 
@@ -108,7 +109,7 @@ TEST(ResidentBytes, AMappingNextToItDoesNotCount) {
   for (auto* range : {log, other}) std::memset(range, 1, kBytes);
   EXPECT_EQ(resident_bytes(records, kBytes), 0u);
   records[0] = 1;
-  EXPECT_EQ(resident_bytes(records, kBytes), kPage);
+  EXPECT_EQ(resident_bytes(records, kBytes), tests::backed_by_a_touch());
   EXPECT_EQ(resident_bytes(log, kBytes), kBytes);
   for (auto* range : {records, log, other}) unmap(range, kBytes);
 }
@@ -123,7 +124,7 @@ TEST(Zero, ItsBytesAreZeroAndNoOthersAndUntouchedPagesStayUnbacked) {
         for (std::size_t page = 0; page < kPages; page += every) std::memset(start + page * kPage, 7, kPage);
         const std::size_t backed = resident_bytes(start, kPages * kPage);
         zero(start + from, bytes);
-        if (every == 40) {
+        if (every == 40 && !tests::answers_are_of_host_pages()) {
           EXPECT_LE(resident_bytes(start, kPages * kPage), backed + 8 * kPage);
         }
         for (std::size_t at = 0; at < kPages * kPage; at += kPage / 512) {

@@ -4,6 +4,7 @@
 //   Container(settings), put(value), take(value), rest(), turns(), forget_turns(), live_blocks().
 #pragma once
 
+#include "runtime/platform/compiler.hpp"
 #include "structures/verdict.hpp"
 #include "workloads/objects/shared/object.hpp"
 
@@ -92,8 +93,8 @@ std::string_view mistake_of(std::span<Worker> workers, std::uint64_t elements, c
 
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class Container, class Worker>
-[[gnu::noipa]] std::uint64_t put_and_take(Container& container, const Settings& settings, unsigned thread,
-                                          Worker& worker, base::Random& random, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t put_and_take(Container& container, const Settings& settings, unsigned thread,
+                                                  Worker& worker, base::Random& random, Pace& pace) {
   std::uint64_t operations = 0;
   // Of both kinds, the next one to be timed is the other one.
   std::uint64_t put_left = settings.latency_every / 2 + 1, take_left = settings.latency_every + 1;

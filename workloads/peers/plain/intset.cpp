@@ -1,6 +1,7 @@
 // intset on the hand-written sets: the loop of workloads/transactional/intset.cpp with direct calls in place of the
 // synchronisation.
 #include "workloads/transactional/shared/intset.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "workloads/peers/plain/hash.hpp"
 #include "workloads/peers/plain/list.hpp"
 #include "workloads/peers/plain/tree.hpp"
@@ -11,7 +12,7 @@ namespace {
 using namespace intset;
 
 template <class Set, class Keys>
-[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;

@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
@@ -130,6 +131,9 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
             lambda outcome: run_folder(outcome, "mutants", everything or {"LOAM_MUTANTS_SHARE": _MUTANTS_SHARE}),
         ),
     ]
+    if whole:  # where their compilers are; else each names what is missing
+        for name in ("emulated", "compilers"):
+            alone.append((name, partial(run_folder, name=name, environment=everything)))
     # Smoke and golden build in the same folder.
     return [[[style, ("results", lab("beside"))], [smoked, golden]], *([[suite]] for suite in alone)]
 

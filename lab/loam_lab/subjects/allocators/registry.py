@@ -2,7 +2,8 @@
 
 A name is NAME or NAME:key=value[:key=value...]; where a folder NAME lies beside NAME.toml, each file PRESET.toml in it gives
 settings a name: NAME:PRESET or NAME:PRESET:key=value[...]. The settings a file offers say into which environment variable a value
-goes. Loading an allocator finds its object file and identifies it, so what cannot be measured fails here.
+goes. Loading an allocator finds its object file and identifies it, so what cannot be measured fails here. What a file says under
+[on."debian 13"] stands for its other keys on a system with that release's packages.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError, unknown
+from loam_lab.setup import system
 from loam_lab.subjects.allocators import identify, recipe
 
 _BUILD = "build:"  # begins a candidate that is an entry of loam-paths.json
@@ -371,8 +373,8 @@ def _companion(definition: Definition, file: Path, name: str) -> Path:
 def _read(file: Path, changed_ns: int) -> Definition:
     """changed_ns is part of the key only: a file that changes is read again."""
     try:
-        content = tomllib.loads(file.read_text())
-    except (OSError, ValueError) as problem:
+        content = system.here().own(tomllib.loads(file.read_text()))
+    except (OSError, ValueError, TypeError) as problem:
         raise LoamError(str(file), None, f"cannot be read: {problem}", "correct or remove it") from None
     _check_name(file, "an allocator")
     wrong = sorted(set(content) - _KEYS)

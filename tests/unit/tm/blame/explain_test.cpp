@@ -1,6 +1,7 @@
 // What an explained run keeps of conflicts: words, blocks, threads, sites and causes of forced ones, and the samples.
 #include "runtime/tm/blame/explain.hpp"
 
+#include "runtime/platform/compiler.hpp"
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 
@@ -59,19 +60,19 @@ void note_blocks() {
 
 // Accesses with sites of their own, each the same at every call.
 template <class Tx>
-[[gnu::noipa]] Word read_here(Tx& tx, std::size_t offset) {
+LOAM_CALLED_AS_WRITTEN Word read_here(Tx& tx, std::size_t offset) {
   return tx.read(word_at(offset));
 }
 template <class Tx>
-[[gnu::noipa]] Word read_there(Tx& tx, std::size_t offset) {
+LOAM_CALLED_AS_WRITTEN Word read_there(Tx& tx, std::size_t offset) {
   return tx.read(word_at(offset));
 }
 template <class Tx>
-[[gnu::noipa]] void write_here(Tx& tx, std::size_t offset) {
+LOAM_CALLED_AS_WRITTEN void write_here(Tx& tx, std::size_t offset) {
   tx.write(word_at(offset), Word{5});
 }
 template <class Tx>
-[[gnu::noipa]] void write_there(Tx& tx, std::size_t offset) {
+LOAM_CALLED_AS_WRITTEN void write_there(Tx& tx, std::size_t offset) {
   tx.write(word_at(offset), Word{6});
 }
 
