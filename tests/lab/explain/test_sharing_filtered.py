@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import sampler
 from interposing import compile_c
-from watched import process, watch
+from synthetic_watches import process, watch
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain.sharing import document, findings, refused, run
+from loam_lab.commands.explain.sharing import document, findings, refusals, run
 
 # Executes a command under a filter that answers perf_event_open with an error's number, or kills who calls it.
 FILTER = """
@@ -80,15 +80,15 @@ def test_a_filter_around_the_lab_is_told_before_the_command_runs(filtered: str, 
 def test_watchpoints_that_are_refused_in_all_threads_are_no_answer() -> None:
     """The clock samples, but no other thread is ever watched: that is not "nothing is shared"."""
     with pytest.raises(LoamError, match=r"refused the watchpoint: No space left.*does a debugger"):
-        refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", *[watch(others=0)] * 9)])
-    refused.check("p", [process(*[watch(others=0, all_others=0)] * 9)])  # the second thread had ended
-    refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", watch())])
+        refusals.check("p", [process(f"refused watchpoint {errno.ENOSPC}", *[watch(others=0)] * 9)])
+    refusals.check("p", [process(*[watch(others=0, all_others=0)] * 9)])  # the second thread had ended
+    refusals.check("p", [process(f"refused watchpoint {errno.ENOSPC}", watch())])
 
 
 def test_threads_that_were_not_watched_are_told_beside_the_figures(tmp_path: Path) -> None:
     """As in a program that installs a filter itself, once it has begun."""
     seen = findings.see([process(watch(), f"refused clock {errno.EPERM}", watch())], tmp_path)
-    said = document.of(["p"], "glibc", seen)["words"]
-    assert said[-1] == (
+    words = document.of(["p"], "glibc", seen)["words"]
+    assert words[-1] == (
         "Some threads were not watched: the kernel refused the clock for them (Operation not permitted)."
     )

@@ -11,9 +11,9 @@ from interposing import compile_c
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.grouping import BlockPair, Kind
-from loam_lab.commands.explain.sharing import commands, document, findings, run, told
+from loam_lab.commands.explain.sharing import commands, document, findings, run, sentences
 from loam_lab.commands.explain.sharing.estimate import Share
-from loam_lab.commands.explain.sharing.findings import Findings, Found
+from loam_lab.commands.explain.sharing.findings import Finding, Findings
 from loam_lab.subjects.symbols import Frame, Place
 
 ALONE = "int main(void) { return 0; }\n"
@@ -91,9 +91,9 @@ def test_without_line_tables_it_is_said_how_to_get_lines() -> None:
 
     def words(line: int) -> list[str]:
         kind = Kind(8, Place(Frame("make", "program", line), ()))
-        found = Found(BlockPair("other_block", 6, (kind, kind), 16, (0, 0)), share)
-        return told.words(Findings(100, 100, share, 1.0, [], [found], [], []), 200)
+        finding = Finding(BlockPair("other_block", 6, (kind, kind), 16, (0, 0)), share)
+        return sentences.words(Findings(100, 100, share, 1.0, [], [finding], [], []), 200)
 
-    said = "The program has no line tables there, so functions are named: compile with -g1 to get source lines."
-    assert said in words(0)
-    assert said not in words(7)
+    sentence = "The program has no line tables there, so functions are named: compile with -g1 to get source lines."
+    assert sentence in words(0)
+    assert sentence not in words(7)

@@ -65,11 +65,11 @@ def test_the_hosts_lines_go_to_the_group_of_the_same_code() -> None:
         Line(30, codes(lock=5), 20), Line(10, codes(write=3, read=2), 8), Line(5, codes(write=1), 4),
         Line(9, codes(other=1), 9),
     ]  # fmt: skip
-    found = line_ranks.matched(moved, lines, 1000)
-    assert [(one.moves, one.lines, one.share, one.catches) for one in found] == [
+    groups = line_ranks.matched(moved, lines, 1000)
+    assert [(one.moves, one.lines, one.share, one.catches) for one in groups] == [
         (400, 1, pytest.approx(0.03), 20), (190, 2, pytest.approx(0.015), 12),
     ]  # fmt: skip
-    assert found[0].name == "lock (lock.hpp:7)"
+    assert groups[0].name == "lock (lock.hpp:7)"
     assert line_ranks.matched([], lines, 1000) == []
 
 
@@ -104,7 +104,7 @@ def test_lines_that_are_used_by_known_weights_are_ranked_so() -> None:
         sharing.program()
     except LoamError as problem:
         pytest.skip(f"not run: {problem}")
-    found = weighted_lines.ranked(5.0)
-    names = [one.name.partition(" ")[0] for one in found.both]
+    ranking = weighted_lines.ranked(5.0)
+    names = [one.name.partition(" ")[0] for one in ranking.both]
     assert names == ["use_first", "use_second", "use_third", "use_fourth", "use_fifth"]
-    assert found.rho is not None and found.rho >= line_ranks.LEAST_RHO
+    assert ranking.rho is not None and ranking.rho >= line_ranks.LEAST_RHO

@@ -138,8 +138,8 @@ def measured(program: Program, moved: Sequence[Line], command: Sequence[str], se
             raise LoamError("selfcheck sharing", program.text, performed.ending, exit_code=1)
         seen = findings.see(performed.processes, Path.cwd())
         lines += watched(seen)
-        samples, wall_s = samples + seen.found.samples, wall_s + performed.wall_s
-        ran += seen.found.beside * seen.found.samples
+        samples, wall_s = samples + seen.findings.samples, wall_s + performed.wall_s
+        ran += seen.findings.beside * seen.findings.samples
         if wall_s >= seconds:
             break
     return Ranked(program, matched(moved, lines, samples), samples, ran / samples if samples else 0.0)
@@ -166,7 +166,7 @@ def moves(statistics: str, executable: Path) -> list[Line]:
 def watched(seen: Seen) -> list[Line]:
     """The lines that watches of a run caught another thread in, each with the samples that it stands for."""
     ranked: list[Line] = []
-    basis = Basis.of([watch for process in seen.processes for watch in process.watches], seen.found.samples)
+    basis = Basis.of([watch for process in seen.processes for watch in process.watches], seen.findings.samples)
     for at, process in enumerate(seen.processes):
         lines: dict[int, list[Watch]] = {}
         for watch in process.watches:

@@ -43,8 +43,8 @@ def find(processes: Sequence[Process], root: Path) -> Names:
     wanted: dict[tuple[int, int], tuple[str, int]] = {}
     for at, process in enumerate(processes):
         for address in _addresses(process):
-            if (found := process.loaded.in_file(address - 1)) is not None:
-                wanted[at, address] = found
+            if (place := process.loaded.in_file(address - 1)) is not None:
+                wanted[at, address] = place
     chains = _chains(wanted.values(), root)
     names = Names()
 
@@ -78,10 +78,10 @@ def _code(process: Process) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _addresses(process: Process) -> set[int]:
-    found = {caller for callers in process.stacks.values() for caller in callers}
+    addresses = {caller for callers in process.stacks.values() for caller in callers}
     for address, callers in _code(process):
-        found |= {address, *callers}
-    return found
+        addresses |= {address, *callers}
+    return addresses
 
 
 def _add(names: Names, chain: Sequence[Frame], outer: Sequence[Frame] = ()) -> int:
@@ -112,14 +112,14 @@ def _chains(places: Iterable[tuple[str, int]], root: Path) -> Chains:
     by_file: dict[str, set[int]] = {}
     for file, address in places:
         by_file.setdefault(file, set()).add(address)
-    found: Chains = {}
+    chains: Chains = {}
     for file, addresses in by_file.items():
         if not Path(file).is_file():
             continue
         for address, chain in symbols.frames(Path(file), sorted(addresses), root).items():
             lines = () if Path(file).name.startswith(RUNTIME) else tuple(frame for frame in chain if frame.line)
-            found[file, address] = lines or (_by_symbol(file, address),)
-    return found
+            chains[file, address] = lines or (_by_symbol(file, address),)
+    return chains
 
 
 def _by_symbol(file: str, address: int) -> Frame:

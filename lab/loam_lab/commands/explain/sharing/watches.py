@@ -131,8 +131,8 @@ class _Reading:
         words = rest.split()
         process = self._process
         if kind == "map":
-            if (found := loaded.parse(rest)) is not None:
-                self._mappings[found.start] = found
+            if (mapping := loaded.parse(rest)) is not None:
+                self._mappings[mapping.start] = mapping
         elif kind == "watch":
             self._finish()
             self._watch = words

@@ -56,15 +56,15 @@ def words(processes: Sequence[Process]) -> list[str]:
     """What was refused in a run that was watched otherwise: threads that are missing in its figures."""
     numbers = {number for process in processes for what, number in process.refused if what != WATCHPOINT}
     points = {number for process in processes for what, number in process.refused if what == WATCHPOINT}
-    said = []
+    sentences = []
     if numbers:
-        said.append(f"Some threads were not watched: the kernel refused the clock for them ({_errors(numbers)}).")
+        sentences.append(f"Some threads were not watched: the kernel refused the clock for them ({_errors(numbers)}).")
     if points:
-        said.append(
+        sentences.append(
             "In some threads no word could be watched, so that what they share is missing: the kernel refused the debug "
             f"registers ({_errors(points)})."
         )
-    return said
+    return sentences
 
 
 def _errors(numbers: set[int]) -> str:
