@@ -41,11 +41,11 @@ class Log {
     if (file < 0) return false;
     // Room that the disk has not would end the program when it is written to.
     const bool room = posix_fallocate(file, 0, kBytes) == 0;
-    void* made = room ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    void* pages = room ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     ::close(file);
-    if (made == MAP_FAILED) return false;
-    madvise(made, kBytes, MADV_DONTDUMP);
-    head_ = static_cast<LogHead*>(made);
+    if (pages == MAP_FAILED) return false;
+    madvise(pages, kBytes, MADV_DONTDUMP);
+    head_ = static_cast<LogHead*>(pages);
     head_->magic = LogHead::kMagic;
     written_ = 0;
     return true;
