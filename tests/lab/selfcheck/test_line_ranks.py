@@ -9,7 +9,7 @@ import pytest
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
-from loam_lab.dev.selfcheck import line_ranks, rank_table, sharing, weighted_lines
+from loam_lab.dev.selfcheck import exit_status, line_ranks, rank_table, sharing, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import Group, Line, Program, Ranked
 
 
@@ -77,9 +77,9 @@ def test_every_program_that_has_a_correlation_must_reach_it() -> None:
     good = ranked(group(100, 0.1), group(200, 0.2), group(300, 0.3))
     bad = ranked(group(100, 0.3), group(200, 0.2), group(300, 0.1))
     none = ranked(group(100, 0.1))
-    assert rank_table.status([good, none]) == rank_table.HOLDS
-    assert rank_table.status([good, bad]) == rank_table.FAILS
-    assert rank_table.status([none]) == rank_table.TOO_FEW
+    assert rank_table.status([good, none]) == exit_status.HOLDS
+    assert rank_table.status([good, bad]) == exit_status.FAILS
+    assert rank_table.status([none]) == exit_status.TOO_FEW
     assert json.loads(json.dumps(rank_table.document([bad])))["programs"][0]["rank_correlation"] == pytest.approx(-1.0)
 
 
@@ -93,7 +93,7 @@ def test_a_wrong_program_is_told_before_anything_runs(monkeypatch: pytest.Monkey
         raise LoamError("explain", None, "no events")
 
     monkeypatch.setattr(run, "check_machine", refuse)
-    assert sharing.main(["--ranks"]) == rank_table.NOT_RUN
+    assert sharing.main(["--ranks"]) == exit_status.NOT_RUN
 
 
 @pytest.mark.alone

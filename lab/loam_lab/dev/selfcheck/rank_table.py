@@ -10,10 +10,9 @@ from typing import Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
-from loam_lab.dev.selfcheck import line_ranks, weighted_lines
+from loam_lab.dev.selfcheck import exit_status, line_ranks, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import PROGRAMS, Program, Ranked
 
-HOLDS, FAILS, TOO_FEW, NOT_RUN = 0, 1, 3, 4
 _BUSY = 0.9  # on a machine of its own another thread runs in nearly all watches of two threads
 
 
@@ -32,7 +31,7 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
         run.check_machine()
     except LoamError as problem:
         console.warn(f"not run: {problem.line()}")
-        return NOT_RUN
+        return exit_status.NOT_RUN
     _prepare(chosen)
     if not as_json:
         print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
@@ -52,10 +51,7 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
 
 def status(ranked: Sequence[Ranked]) -> int:
     """HOLDS if the correlation is high enough in all programs that have one, FAILS if not, TOO_FEW where none has one."""
-    correlations = [rho for one in ranked if (rho := one.rho) is not None]
-    if not correlations:
-        return TOO_FEW
-    return HOLDS if min(correlations) >= line_ranks.LEAST_RHO else FAILS
+    return exit_status.of(rho >= line_ranks.LEAST_RHO for one in ranked if (rho := one.rho) is not None)
 
 
 def document(ranked: Sequence[Ranked]) -> dict[str, Any]:
