@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -31,6 +32,9 @@ constinit Log log;
 std::atomic<std::uint64_t> created{0};
 std::atomic<bool> watching{false}, monitor_made{false};
 Monitor* monitor;
+// Held by the monitor for as long as it lives, and robust: a filter of system calls (seccomp) that kills the thread which makes
+// a call, and not its process, leaves it without an owner.
+pthread_mutex_t alive;
 alignas(Monitor) char monitor_place[sizeof(Monitor)];
 char path[4000];
 Pace pace;
@@ -40,6 +44,7 @@ Create create;
 
 void* watch(void*) noexcept {
   const Inside unseen;
+  pthread_mutex_lock(&alive);
   prctl(PR_SET_NAME, "loam-sharing");
   monitor->run();
 }
@@ -57,6 +62,11 @@ void in_child() noexcept {
 [[gnu::noinline]] void start() noexcept {
   const Inside unseen;
   if (!log.open(path)) return;
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&alive, &robust);
+  pthread_mutexattr_destroy(&robust);
   monitor = new (monitor_place) Monitor(pace, blocks, sites, log, created);
   monitor_made.store(true, std::memory_order_release);  // sharing.A
   pthread_attr_t attributes;
@@ -78,7 +88,11 @@ void take_us(const char* name, std::uint64_t& into_ns) noexcept {
   if (wanted != nullptr && std::strtoull(wanted, nullptr, 10) > 0) into_ns = std::strtoull(wanted, nullptr, 10) * 1000;
 }
 
-[[gnu::destructor]] void finish() { log.ended(); }
+// The monitor never ends by itself.
+[[gnu::destructor]] void finish() {
+  // acquire: pairs with the release in start() (sharing.A): the mutex is there.
+  log.ended(!monitor_made.load(std::memory_order_acquire) || pthread_mutex_trylock(&alive) != EOWNERDEAD);
+}
 
 }  // namespace
 

@@ -163,7 +163,7 @@ def test_what_makes_a_result_rough_is_said() -> None:
     assert words[1].startswith("Only 50 samples were taken")
     assert words[2].startswith("In 0 % of the watches only another thread ran at the same time")
     assert sentences.words(findings_of(process()), 200) == [
-        "No sample was taken: the program ended too soon, or its threads did not run."
+        "No sample was taken: the program ended too soon, or its threads did not run; give it work for some seconds."
     ]
 
 

@@ -15,6 +15,7 @@ from loam_lab.subjects.symbols import Frame, Place
 # who called it.
 RUNTIME = ("libc.so", "libstdc++.so", "libgcc_s.so", "libm.so", "libpthread.so", "ld-linux")
 UNKNOWN = "??"  # what addr2line calls what it does not know
+ADDRESS = "0x"  # what the name of a place begins with that has neither a line nor a symbol
 Chains = dict[tuple[str, int], tuple[Frame, ...]]
 
 
@@ -123,6 +124,11 @@ def _chains(places: Iterable[tuple[str, int]], root: Path) -> Chains:
 
 
 def _by_symbol(file: str, address: int) -> Frame:
-    """Addr2line names the nearest symbol before an address; here an address behind the symbol's end has no name."""
-    name = symtab.function(file, address).partition("@")[0]
-    return Frame(functions.short(name) if name else UNKNOWN, Path(file).name, 0)
+    """Addr2line names the nearest symbol before an address; here an address behind the symbol's end has no name.
+
+    In a file of the program's own that is stripped the address stands for one: it is the program that allocates, or waits.
+    """
+    own, name = Path(file).name, symtab.function(file, address).partition("@")[0]
+    if name:
+        return Frame(functions.short(name), own, 0)
+    return Frame(UNKNOWN if own.startswith(RUNTIME) else f"{ADDRESS}{address:x}", own, 0)

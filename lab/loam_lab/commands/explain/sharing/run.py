@@ -125,8 +125,10 @@ def perform(
     # A malloc of the program's own keeps allocators out, not the sampler.
     own = allocator is None and proof.status == "wrong"
     if proof.status != "proven" and not processes and not own:
-        why = "; ".join(preflight.obstacles(argv)) or "; ".join(proof.reasons)
-        raise LoamError("explain", text, f"cannot be watched: {why}", "explain a program that is linked dynamically")
+        # Each obstacle says what to do about it.
+        obstacles = "; ".join(preflight.obstacles(argv))
+        hint = "" if obstacles else "explain a program that is linked dynamically"
+        raise LoamError("explain", text, f"cannot be watched: {obstacles or '; '.join(proof.reasons)}", hint)
     if proof.status == "wrong" and not own:
         raise LoamError(
             "--allocator", allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loam_lab.commands.explain import story
 from loam_lab.commands.explain.grouping import BlockPair
-from loam_lab.commands.explain.sharing import kinds
+from loam_lab.commands.explain.sharing import kinds, names
 from loam_lab.commands.explain.sharing.estimate import Share
 from loam_lab.commands.explain.sharing.findings import Finding, Findings
 
@@ -30,8 +30,11 @@ def words(findings: Findings, window_us: float) -> list[str]:
 def _without_lines(named: list[Finding]) -> list[str]:
     """How to get lines, where a block is named by the function that made it."""
     frames = [kind.made.frame for one in named if isinstance(one.key, BlockPair) for kind in one.key.kinds if kind]
-    if not any(frame is not None and not frame.line for frame in frames):
+    without = [frame for frame in frames if frame is not None and not frame.line]
+    if not without:
         return []
+    if any(frame.function.startswith(names.ADDRESS) for frame in without):
+        return ["The program is stripped, so places are addresses in its file: compile with -g1, and do not strip it."]
     return ["The program has no line tables there, so functions are named: compile with -g1 to get source lines."]
 
 
@@ -76,7 +79,7 @@ def _advice(one: Finding) -> list[str]:
 
 def _nothing(findings: Findings) -> str:
     if findings.samples == 0:
-        return "No sample was taken: the program ended too soon, or its threads did not run."
+        return "No sample was taken: the program ended too soon, or its threads did not run; give it work for some seconds."
     most = story.percent(findings.any.high)
     if findings.any.caught:
         seen = (
