@@ -26,6 +26,7 @@ class Moved:
     transfers: how often it came from another core's cache, or was taken away from others
     true_sharing, false_sharing: misses after which a byte that another core had written was used, or none
     aborts: hardware transactions that it ended; cores: those that it came to
+    shared_cycles: that cores were at it while another one used it; 0 where that was not counted
     sites: where the code asked for it, with how often, the most frequent first; their numbers are those of `sites`
     """
 
@@ -36,6 +37,7 @@ class Moved:
     aborts: int
     cores: tuple[int, ...]
     sites: tuple[tuple[int, int], ...]
+    shared_cycles: int = 0
 
     @property
     def sharing(self) -> str:
@@ -63,6 +65,7 @@ def read(text: str, first_site: int) -> tuple[list[Moved], dict[int, Site]]:
         lines.append(Moved(
             int(line["address"]), int(line["transfers"]), int(line["true_sharing"]), int(line["false_sharing"]),
             int(line["aborts"]), tuple(map(int, line["cores"])), tuple(counts),
+            int(line.get("shared_cycles", 0)),
         ))  # fmt: skip
     return lines, {number: Site(number, *place) for place, number in numbers.items()}
 

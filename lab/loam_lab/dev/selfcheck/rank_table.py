@@ -34,7 +34,8 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
         return exit_status.NOT_RUN
     _prepare(chosen)
     if not as_json:
-        print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
+        print("| program | cycles | moves | lines | time | catches | used most by |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     ranked = []
     for program in chosen:
         planted = program == weighted_lines.PLANTED
@@ -60,11 +61,12 @@ def document(ranked: Sequence[Ranked]) -> dict[str, Any]:
         "schema": 1, "machine": line_ranks.MACHINE, "status": status(ranked),
         "programs": [
             {
-                **asdict(one.program), "rank_correlation": one.rho, "samples": one.samples, "beside": one.beside,
+                **asdict(one.program), "rank_correlation": one.rho, "rank_correlation_of_moves": one.rho_of_moves,
+                "samples": one.samples, "beside": one.beside,
                 "groups": [
                     {
-                        "used_by": group.name, "moves": group.moves, "lines": group.lines, "share": group.share,
-                        "catches": group.catches,
+                        "used_by": group.name, "cycles": group.cycles, "moves": group.moves, "lines": group.lines,
+                        "share": group.share, "catches": group.catches,
                     }
                     for group in one.groups
                 ],
@@ -79,12 +81,12 @@ def _show(one: Ranked) -> None:
     outcome = (
         f"rank correlation {rho:.2f} over {len(one.both)}" if rho is not None else "fewer than three groups told apart"
     )
-    print(f"| **{one.program.text}** | | | | {one.samples} samples | {outcome} |")
+    if (of_moves := one.rho_of_moves) is not None:
+        outcome += f"; of its moves {of_moves:.2f} over {len(one.groups)}"
+    print(f"| **{one.program.text}** | | | | | {one.samples} samples | {outcome} |")
     for group in one.groups:
-        print(
-            f"| | {group.moves:.0f} | {group.lines} | {100 * group.share:.1f} % | {group.catches} | {group.name} |",
-            flush=True,
-        )
+        figures = f"{group.cycles:.0f} | {group.moves} | {group.lines} | {100 * group.share:.1f} % | {group.catches}"
+        print(f"| | {figures} | {group.name} |", flush=True)
 
 
 def _prepare(programs: Sequence[Program]) -> None:

@@ -10,9 +10,9 @@ many runs it was found with the right kind (and for two blocks both places that 
 covers the share. What must hold, for shares of 5 % or more: found in 19 of 20, covered in 18 of 20. Of runs in which
 nothing is shared at most 1 in 100 may name a line.
 
-With --ranks workloads of ours run under the sampler and on sim:host, which counts each move of a cache line. The table has
-the lines that both name, grouped by the code that uses them, and of each program the rank correlation of moves and shares of
-time. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
+With --ranks workloads of ours run under the sampler and on sim:host, which counts for each cache line the time that cores share
+it. The table has the lines that both name, grouped by the code that uses them, and of each program the rank correlation of that
+time and the sampler's shares. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
 
 A wait for the line is part of the shared time, in both: threads need a processor each.
 
