@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -29,8 +30,11 @@ constinit Blocks blocks;
 constinit Sites sites;
 constinit Log log;
 std::atomic<std::uint64_t> created{0};
-std::atomic<bool> watching{false}, made{false};
+std::atomic<bool> watching{false}, monitor_made{false};
 Monitor* monitor;
+// Held by the monitor for as long as it lives, and robust: a filter of system calls (seccomp) that kills the thread which makes
+// a call, and not its process, leaves it without an owner.
+pthread_mutex_t alive;
 alignas(Monitor) char monitor_place[sizeof(Monitor)];
 char path[4000];
 Pace pace;
@@ -40,6 +44,7 @@ Create create;
 
 void* watch(void*) noexcept {
   const Inside unseen;
+  pthread_mutex_lock(&alive);
   prctl(PR_SET_NAME, "loam-sharing");
   monitor->run();
 }
@@ -47,18 +52,23 @@ void* watch(void*) noexcept {
 // A forked child has none of the threads; its first one starts a monitor of its own.
 void in_child() noexcept {
   Lock::forget();
-  if (made.load(std::memory_order_relaxed)) monitor->forget();
+  if (monitor_made.load(std::memory_order_relaxed)) monitor->forget();
   log.forget();
   // relaxed, both: no other thread lives in the child.
   watching.store(false, std::memory_order_relaxed);
-  made.store(false, std::memory_order_relaxed);
+  monitor_made.store(false, std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] void start() noexcept {
   const Inside unseen;
   if (!log.open(path)) return;
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&alive, &robust);
+  pthread_mutexattr_destroy(&robust);
   monitor = new (monitor_place) Monitor(pace, blocks, sites, log, created);
-  made.store(true, std::memory_order_release);  // sharing.A
+  monitor_made.store(true, std::memory_order_release);  // sharing.A
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -78,7 +88,11 @@ void take_us(const char* name, std::uint64_t& into_ns) noexcept {
   if (wanted != nullptr && std::strtoull(wanted, nullptr, 10) > 0) into_ns = std::strtoull(wanted, nullptr, 10) * 1000;
 }
 
-[[gnu::destructor]] void finish() { log.ended(); }
+// The monitor never ends by itself.
+[[gnu::destructor]] void finish() {
+  // acquire: pairs with the release in start() (sharing.A): the mutex is there.
+  log.ended(!monitor_made.load(std::memory_order_acquire) || pthread_mutex_trylock(&alive) != EOWNERDEAD);
+}
 
 }  // namespace
 
@@ -106,7 +120,7 @@ thread_local std::uintptr_t number, lowest;
 [[gnu::noinline]] void note(void* block, std::size_t bytes, std::uintptr_t caller, std::uintptr_t frame) noexcept {
   const Inside unseen;
   if (number == 0) first_block();
-  blocks.made(block, bytes, number, sites.number(caller, frame - lowest));
+  blocks.add(block, bytes, number, sites.number(caller, frame - lowest));
 }
 
 }  // namespace
@@ -126,10 +140,10 @@ thread_local std::uintptr_t number, lowest;
   if (!is_own(from)) entered_from = from;
 }
 
-[[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return blocks.gone(block); }
+[[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return blocks.remove(block); }
 
 void freeing(void* block) noexcept {
-  if (block != nullptr && !is_early(block)) blocks.gone(block);
+  if (block != nullptr && !is_early(block)) blocks.remove(block);
 }
 
 }  // namespace loam::interposer
@@ -152,6 +166,6 @@ LOAM_EXPORT int pthread_create(pthread_t* into, const pthread_attr_t* attributes
 // How many watches there were ('w'), and how many of them caught a thread ('c'): for programs that run until then.
 LOAM_EXPORT unsigned long loam_sharing_count(char what) {
   // acquire: pairs with the release in start() (sharing.A): the monitor is made.
-  if (!li::made.load(std::memory_order_acquire)) return 0;
+  if (!li::monitor_made.load(std::memory_order_acquire)) return 0;
   return what == 'c' ? li::monitor->catches() : li::monitor->watches();
 }

@@ -9,6 +9,7 @@
 namespace loam::simulator {
 
 Model* model = nullptr;
+LineTimes* line_times = nullptr;
 std::uint64_t access_cycles = 0, instruction_milli = 0;
 bool uses_transactions = false;
 
@@ -38,6 +39,8 @@ void access_line(std::uintptr_t address, unsigned bytes, Kind kind, std::uintptr
     model->expect({now.core->number, address, bytes, kind, now.core->clock, pc});
     scheduler.reschedule();
   }
+  if (line_times != nullptr) [[unlikely]]
+    line_times->access(now.core->number, address / model->machine().line_bytes, kind != Kind::read, now.core->clock);
   Outcome outcome;
   for (;;) {
     const Access one{now.core->number, address, bytes, kind, now.core->clock, pc};

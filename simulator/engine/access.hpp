@@ -4,6 +4,7 @@
 #pragma once
 
 #include "simulator/engine/scheduler.hpp"
+#include "simulator/model/line_times.hpp"
 #include "simulator/model/model.hpp"
 
 #include <cstddef>
@@ -14,6 +15,7 @@ namespace loam::simulator {
 using Kind = Access::Kind;
 
 extern Model* model;
+extern LineTimes* line_times;  // nullptr: not asked for
 
 extern bool uses_transactions;       // of the hardware; the machine has them
 extern std::uint64_t access_cycles;  // of the instructions beside an access, where blocks of them are not counted

@@ -57,12 +57,14 @@ void read_settings(const char* const* environment) {
       settings.bound = static_cast<unsigned>(std::min<std::uint64_t>(number(name, text), kBoundMax));
     } else if (name == "LOAM_SIM_EXECUTIONS_MAX") {
       settings.executions_max = number(name, text);
+    } else if (name == "LOAM_SIM_LINE_TIMES") {
+      settings.line_times_ns = number(name, text);
     } else if (name == "LOAM_SIM_SCHEDULE") {
       settings.schedule = text.data();
     } else {
       fail(
           "{}: no such setting; known: MACHINE, SEED, QUANTUM, ALLOCATION, CYCLES_MAX, ENGINE, CHECK, BOUND, "
-          "EXECUTIONS_MAX, SCHEDULE, STATISTICS",
+          "EXECUTIONS_MAX, SCHEDULE, LINE_TIMES, STATISTICS",
           name);
     }
   }

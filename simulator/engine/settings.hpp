@@ -11,6 +11,8 @@
 //   LOAM_SIM_BOUND       exhaustive: the largest number of departures of an execution; default 3
 //   LOAM_SIM_EXECUTIONS_MAX  exhaustive: it stops, and says so, after so many executions; default 200 000
 //   LOAM_SIM_SCHEDULE    exhaustive: repeats one execution, with the schedule that a failure printed
+//   LOAM_SIM_LINE_TIMES  also counts for each line how long cores were at it while another one used it (model/line_times.hpp):
+//                        nanoseconds before an access in which another core's counts; default 0: not counted
 //   LOAM_SIM_STATISTICS  a file that gets one line of JSON when the program ends
 #pragma once
 
@@ -32,6 +34,7 @@ struct Settings {
   Check check = Check::none;
   unsigned bound = 3;
   std::uint64_t executions_max = 200'000;
+  std::uint64_t line_times_ns = 0;
 };
 
 extern Settings settings;

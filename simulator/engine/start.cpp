@@ -103,6 +103,7 @@ int begin(int count, char** words, char** environment) {
   begun = true;
   const Machine& machine = the_machine();
   model = new Model(machine);
+  if (settings.line_times_ns != 0) line_times = new LineTimes(settings.line_times_ns * machine.megahertz / 1000);
   if (counts_blocks()) {
     instruction_milli = machine.instruction_cycles_milli;
     loam_simulator_instructions = 0;

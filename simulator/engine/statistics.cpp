@@ -58,6 +58,7 @@ void put_top(base::JsonLine& line) {
   const Course course = course_of(pictured);
   line.field("moves_one_in", model->moves().one_in()).field("moves_begin", course.begin).field("moves_end", course.end);
   line.array("lines");
+  const std::uint64_t line_bytes = model->machine().line_bytes;
   for (const LineReport& report : std::span(reports).first(found)) {
     line.object()
         .field("address", report.address)
@@ -65,8 +66,9 @@ void put_top(base::JsonLine& line) {
         .field("true_sharing", report.true_sharing)
         .field("false_sharing", report.false_sharing)
         .field("aborts", report.aborts)
-        .field("false_conflicts", report.false_conflicts)
-        .array("cores");
+        .field("false_conflicts", report.false_conflicts);
+    if (line_times != nullptr) line.field("shared_cycles", line_times->shared_cycles(report.address / line_bytes));
+    line.array("cores");
     report.takers.for_each([&](unsigned core) { line.value(core); });
     line.end().array("sites");
     for (const auto& site : report.sites)

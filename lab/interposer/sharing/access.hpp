@@ -78,8 +78,8 @@ class Decoder {
 
   // The access on which a thread with these registers most likely waited; with 0 bytes where there is none.
   Access find(const Registers& registers) noexcept {
-    Access own_stack, found;
-    if (before(registers, found, own_stack) || after(registers, found, own_stack)) return found;
+    Access own_stack, access;
+    if (before(registers, access, own_stack) || after(registers, access, own_stack)) return access;
     return own_stack;
   }
 
@@ -105,9 +105,9 @@ class Decoder {
   std::size_t length(std::uintptr_t at) noexcept {
     std::size_t bytes = 0;
     const std::uint8_t* code = code_.at(at, bytes);
-    ZydisDecodedInstruction found;
-    return code != nullptr && ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder_, nullptr, code, bytes, &found))
-               ? found.length
+    ZydisDecodedInstruction instruction;
+    return code != nullptr && ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder_, nullptr, code, bytes, &instruction))
+               ? instruction.length
                : 0;
   }
 
@@ -128,15 +128,15 @@ class Decoder {
     std::uintptr_t candidate = 0;
     int votes = 0;
     for (std::size_t back = kBack; back > kBack - 16; --back) {
-      const std::uintptr_t found = last_before(ip - back, ip);
-      if (found == 0) continue;
-      if (votes == 0) candidate = found;
-      votes += found == candidate ? 1 : -1;
+      const std::uintptr_t start = last_before(ip - back, ip);
+      if (start == 0) continue;
+      if (votes == 0) candidate = start;
+      votes += start == candidate ? 1 : -1;
     }
     return votes > 2 ? candidate : 0;
   }
 
-  bool before(const Registers& registers, Access& found, Access& own_stack) noexcept {
+  bool before(const Registers& registers, Access& access, Access& own_stack) noexcept {
     const std::uintptr_t ip = registers.ip(), start = function_start(ip);
     if (start == ip) return false;
     const std::uintptr_t at = start != 0 && ip - start <= kWalkBytes ? last_before(start, ip) : voted_before(ip);
@@ -146,16 +146,16 @@ class Decoder {
     if (one.is.meta.category == ZYDIS_CATEGORY_UNCOND_BR || one.is.meta.category == ZYDIS_CATEGORY_RET ||
         one.is.meta.category == ZYDIS_CATEGORY_CALL)
       return false;
-    return operand(one, at, registers, written_by(one), found, own_stack);
+    return operand(one, at, registers, written_by(one), access, own_stack);
   }
 
-  bool after(const Registers& registers, Access& found, Access& own_stack) noexcept {
+  bool after(const Registers& registers, Access& access, Access& own_stack) noexcept {
     std::uintptr_t ip = registers.ip();
     std::uint32_t written = 0;
     for (std::size_t step = 0; step < kSteps; ++step) {
       Instruction one;
       if (!decode(ip, one)) return false;
-      if (operand(one, ip, registers, written, found, own_stack)) return true;
+      if (operand(one, ip, registers, written, access, own_stack)) return true;
       written |= written_by(one);
       const std::uintptr_t next = ip + one.is.length;
       switch (one.is.meta.category) {
@@ -191,7 +191,7 @@ class Decoder {
 
   // The first operand in memory; one on the thread's own stack goes to own_stack, and is not what was looked for.
   static bool operand(const Instruction& one, std::uintptr_t at, const Registers& registers, std::uint32_t written,
-                      Access& found, Access& own_stack) noexcept {
+                      Access& access, Access& own_stack) noexcept {
     if (one.is.mnemonic == ZYDIS_MNEMONIC_LEA || one.is.mnemonic == ZYDIS_MNEMONIC_NOP) return false;
     for (std::size_t i = 0; i < one.is.operand_count; ++i) {
       const ZydisDecodedOperand& o = one.operands[i];
@@ -206,14 +206,14 @@ class Decoder {
         continue;
       if (o.mem.index != ZYDIS_REGISTER_NONE && !add(address, o.mem.index, o.mem.scale, registers, written)) continue;
       if (address < kLowest || address >> 47 != 0) continue;
-      const Access access{address, at, o.size / 8U == 0 ? 1 : o.size / 8U,
-                          (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0};
+      const Access operand_access{address, at, o.size / 8U == 0 ? 1 : o.size / 8U,
+                                  (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0};
       const bool own = address - (registers.sp() - kStackBelow) < kStackBelow + kStackAbove;
       if (!own) {
-        found = access;
+        access = operand_access;
         return true;
       }
-      if (own_stack.bytes == 0) own_stack = access;
+      if (own_stack.bytes == 0) own_stack = operand_access;
     }
     return false;
   }

@@ -28,7 +28,7 @@ class Blocks {
  public:
   static constexpr std::size_t kLong = 16 * 1024;  // from here on a block stands in the table
 
-  void made(void* block, std::size_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
+  void add(void* block, std::size_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
     Shadow::Word* word = word_at(block, true);
     if (word == nullptr) return;
     // relaxed: who frees the block got it from this thread, in an order that the program made.
@@ -38,10 +38,10 @@ class Blocks {
   }
 
   // Whether it was known.
-  bool gone(void* block) noexcept {
+  bool remove(void* block) noexcept {
     Shadow::Word* word = word_at(block, false);
     if (word == nullptr) return false;
-    const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: as in made()
+    const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: as in add()
     if (known == 0) return false;
     word->store(0, std::memory_order_relaxed);
     if ((known & kBytesMask) >= kLong) [[unlikely]]

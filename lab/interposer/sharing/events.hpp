@@ -72,8 +72,8 @@ class Event {
 
   // How far it has counted: of a clock, the nanoseconds that its thread has run.
   std::uint64_t count() const noexcept {
-    std::uint64_t found = 0;
-    return ::read(file_, &found, sizeof found) == static_cast<ssize_t>(sizeof found) ? found : 0;
+    std::uint64_t counted = 0;
+    return ::read(file_, &counted, sizeof counted) == static_cast<ssize_t>(sizeof counted) ? counted : 0;
   }
 
  private:
@@ -84,9 +84,9 @@ class Event {
 class Ring {
  public:
   bool map(const Event& event) noexcept {
-    void* made = mmap(nullptr, (1 + kPages) * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, event.file(), 0);
-    if (made == MAP_FAILED) return false;
-    ring_ = static_cast<perf_event_mmap_page*>(made);
+    void* pages = mmap(nullptr, (1 + kPages) * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, event.file(), 0);
+    if (pages == MAP_FAILED) return false;
+    ring_ = static_cast<perf_event_mmap_page*>(pages);
     return true;
   }
 

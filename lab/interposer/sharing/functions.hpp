@@ -28,23 +28,23 @@ inline std::uintptr_t function_start(std::uintptr_t address) noexcept {
     return 0;
   struct Row {
     std::int32_t start, description;
-  } row, found{0, 0};
+  } row, last{0, 0};
   for (std::size_t low = 0, high = header.count; low < high;) {
     const std::size_t middle = low + (high - low) / 2;
     if (!read_value(table + sizeof header + middle * sizeof row, row)) return 0;
     if (table + static_cast<std::uintptr_t>(std::intptr_t{row.start}) <= address)
-      found = row, low = middle + 1;
+      last = row, low = middle + 1;
     else
       high = middle;
   }
-  if (found.description == 0) return 0;
+  if (last.description == 0) return 0;
   struct Description {
     std::uint32_t length, common;
     std::int32_t start;
     std::uint32_t bytes;
   } description;
-  if (!read_value(table + static_cast<std::uintptr_t>(std::intptr_t{found.description}), description)) return 0;
-  const std::uintptr_t start = table + static_cast<std::uintptr_t>(std::intptr_t{found.start});
+  if (!read_value(table + static_cast<std::uintptr_t>(std::intptr_t{last.description}), description)) return 0;
+  const std::uintptr_t start = table + static_cast<std::uintptr_t>(std::intptr_t{last.start});
   return address - start < description.bytes ? start : 0;
 }
 

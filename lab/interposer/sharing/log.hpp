@@ -23,7 +23,7 @@ struct LogHead {
   std::uint64_t magic;
   std::atomic<std::uint64_t> used;     // bytes of lines that are published
   std::atomic<std::uint64_t> refused;  // lines that found no room
-  std::atomic<std::uint64_t> ended;    // 1: the process ended well
+  std::atomic<std::uint64_t> ended;    // 1: the process ended well; 2: so, but its monitor had been killed before
 };
 
 class Log {
@@ -41,11 +41,11 @@ class Log {
     if (file < 0) return false;
     // Room that the disk has not would end the program when it is written to.
     const bool room = posix_fallocate(file, 0, kBytes) == 0;
-    void* made = room ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    void* pages = room ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     ::close(file);
-    if (made == MAP_FAILED) return false;
-    madvise(made, kBytes, MADV_DONTDUMP);
-    head_ = static_cast<LogHead*>(made);
+    if (pages == MAP_FAILED) return false;
+    madvise(pages, kBytes, MADV_DONTDUMP);
+    head_ = static_cast<LogHead*>(pages);
     head_->magic = LogHead::kMagic;
     written_ = 0;
     return true;
@@ -59,9 +59,9 @@ class Log {
 
   bool full() const noexcept { return head_ == nullptr || written_ + kLineMax > kBytes - sizeof(LogHead); }
 
-  void ended() noexcept {
+  void ended(bool monitored) noexcept {
     // relaxed: a mark for who reads the file after the process.
-    if (head_ != nullptr) head_->ended.store(1, std::memory_order_relaxed);
+    if (head_ != nullptr) head_->ended.store(monitored ? 1 : 2, std::memory_order_relaxed);
   }
 
   template <typename... Values>

@@ -145,7 +145,7 @@ class Monitor {
         for (Event& one : threads_[at].registers) disarm(one);
     for (std::size_t at = 0; at < threads_.watched(); ++at)
       if (at != sampled.of) take_traps(at);
-    tell(thread, access, sampled.sample, words, others, ran);
+    log_watch(thread, access, sampled.sample, words, others, ran);
   }
 
   // The fewest debug registers that any other thread has for us.
@@ -219,8 +219,8 @@ class Monitor {
     });
   }
 
-  void tell(int thread, const Access& access, const Sample& sample, const Words& words, std::size_t others,
-            std::uint64_t ran) noexcept {
+  void log_watch(int thread, const Access& access, const Sample& sample, const Words& words, std::size_t others,
+                 std::uint64_t ran) noexcept {
     unsigned mask = 0;
     for (std::size_t n = 0; n < words.count; ++n) mask |= 1U << words.word[n] % kLineBytes / kWordBytes;
     log_.say("watch %d %llx %llx %llx %zu %c %x %zu %zu %llu\n", thread, ull(access.ip), ull(sample.registers.sp()),
@@ -231,15 +231,15 @@ class Monitor {
       need(trap.ip);
       log_.say("caught %d %llx %llx %llx\n", trap_[n].thread, ull(trap.ip), ull(trap.registers.sp()),
                ull(trap.address));
-      tell_callers(trap.ip, trap);
-      tell_block(trap.address);
+      log_callers(trap.ip, trap);
+      log_block(trap.address);
     }
-    if (traps_ != 0) need(access.ip), tell_callers(access.ip, sample), tell_block(access.address);
+    if (traps_ != 0) need(access.ip), log_callers(access.ip, sample), log_block(access.address);
     watches_.fetch_add(1, std::memory_order_relaxed);
     catches_.fetch_add(traps_ != 0 ? 1 : 0, std::memory_order_relaxed);
   }
 
-  void tell_callers(std::uintptr_t ip, const Sample& sample) noexcept {
+  void log_callers(std::uintptr_t ip, const Sample& sample) noexcept {
     const Callers callers(sample.stack, sample.words, maps_);
     if (callers.count == 0) return;
     char text[Log::kLineMax];
@@ -250,20 +250,20 @@ class Monitor {
     log_.add(text, static_cast<std::size_t>(n));
   }
 
-  void tell_block(std::uintptr_t address) noexcept {
+  void log_block(std::uintptr_t address) noexcept {
     const Block block = blocks_.find(address);
     need(address);
     if (block.start == 0) return;
-    tell_stack(block.site);
+    log_stack(block.site);
     log_.say("block %llx %llx %llu %llu %llu\n", ull(address), ull(block.start), ull(block.bytes), ull(block.thread),
              ull(block.site));
   }
 
   // Each stack once.
-  void tell_stack(std::uint64_t site) noexcept {
+  void log_stack(std::uint64_t site) noexcept {
     const Stack* stack = sites_.stack(site);
-    if (stack == nullptr || (said_[site / 64] >> site % 64 & 1) != 0) return;
-    said_[site / 64] |= std::uint64_t{1} << site % 64;
+    if (stack == nullptr || (logged_stacks_[site / 64] >> site % 64 & 1) != 0) return;
+    logged_stacks_[site / 64] |= std::uint64_t{1} << site % 64;
     char text[Log::kLineMax];
     int n = std::snprintf(text, sizeof text, "stack %llu", ull(site));
     for (std::size_t at = 0; at < stack->depth; ++at) {
@@ -304,7 +304,7 @@ class Monitor {
   std::size_t of_file_[Threads::kMost];
   Trap trap_[kTraps];
   std::size_t traps_ = 0;
-  std::uint64_t said_[Sites::kStacks / 64 + 1] = {};
+  std::uint64_t logged_stacks_[Sites::kStacks / 64 + 1] = {};
   std::uint64_t looked_ns_ = 0, mapped_ns_ = 0, seen_created_ = 0;
   int own_ = 0;
   std::atomic<std::uint64_t> watches_{0}, catches_{0};

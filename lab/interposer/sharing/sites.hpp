@@ -41,9 +41,9 @@ class Sites {
     for (std::size_t probe = 0; probe < kProbes; ++probe) {
       Known& place = known_[((key >> kSiteBits) + probe) & (kKnown - 1)];
       // acquire: pairs with the release below (sites.A): the stack was written before its number was told.
-      const std::uint64_t found = place.load(std::memory_order_acquire);
-      if ((found ^ key) >> kSiteBits == 0) return found & kSiteMask;
-      if (found == 0) return walk_slow(key, place);
+      const std::uint64_t known = place.load(std::memory_order_acquire);
+      if ((known ^ key) >> kSiteBits == 0) return known & kSiteMask;
+      if (known == 0) return walk_slow(key, place);
     }
     return 0;
   }
@@ -60,9 +60,9 @@ class Sites {
 
   template <typename Entry>
   static Entry* mapped(std::size_t count) noexcept {
-    void* made = mmap(nullptr, count * sizeof(Entry), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return made == MAP_FAILED ? nullptr : static_cast<Entry*>(made);
+    void* pages = mmap(nullptr, count * sizeof(Entry), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? nullptr : static_cast<Entry*>(pages);
   }
 
   static std::uint64_t mixed(std::uint64_t value) noexcept {
@@ -71,9 +71,9 @@ class Sites {
   }
 
   [[gnu::noinline]] std::uint64_t walk_slow(std::uint64_t key, Known& place) noexcept {
-    Walk<Stack::kDepth> seen;
-    seen.take();
-    const std::uint64_t hash = mixed(seen.hash()) | 1;
+    Walk<Stack::kDepth> walk;
+    walk.take();
+    const std::uint64_t hash = mixed(walk.hash()) | 1;
     const Lock lock;
     for (std::size_t probe = 0; probe < kProbes; ++probe) {
       Stack& stack = stacks_[((hash >> 40) + probe) & (kStacks - 1)];
@@ -81,8 +81,8 @@ class Sites {
       const std::uint64_t there = stack.hash.load(std::memory_order_relaxed);
       if (there != 0 && there != hash) continue;
       if (there == 0) {
-        stack.depth = seen.depth;
-        for (std::size_t at = 0; at < seen.depth; ++at) stack.callers[at] = seen.callers[at];
+        stack.depth = walk.depth;
+        for (std::size_t at = 0; at < walk.depth; ++at) stack.callers[at] = walk.callers[at];
         stack.hash.store(hash, std::memory_order_relaxed);
       }
       const auto number = static_cast<std::uint64_t>(&stack - stacks_) + 1;

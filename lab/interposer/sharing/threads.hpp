@@ -69,11 +69,11 @@ class Threads {
 
   // The last one takes its place.
   void remove(std::size_t at) noexcept {
-    Watched& gone = threads_[at];
-    for (Event& one : gone.registers) one.close();
-    gone.ring.unmap();
-    gone.clock.close();
-    gone = threads_[--count_];
+    Watched& ended = threads_[at];
+    for (Event& one : ended.registers) one.close();
+    ended.ring.unmap();
+    ended.clock.close();
+    ended = threads_[--count_];
   }
 
   // In a forked child, which has none of the threads, and none of their rings.
@@ -83,11 +83,11 @@ class Threads {
   }
 
   void refused(const char* what, int why, Log& log) noexcept {
-    if (++told_ <= kTold) log.say("refused %s %d\n", what, why);
+    if (++refusals_ <= kRefusalsLogged) log.say("refused %s %d\n", what, why);
   }
 
  private:
-  static constexpr std::size_t kTold = 16;
+  static constexpr std::size_t kRefusalsLogged = 16;
 
   static std::size_t most_watched() noexcept {
     rlimit limit{};
@@ -100,17 +100,17 @@ class Threads {
   }
 
   void add(int thread, std::uint64_t period_ns, Log& log) noexcept {
-    Watched& made = threads_[count_];
-    made = Watched{};
-    made.thread = thread;
-    const bool opened = open_clock(made.clock, thread, period_ns);
-    if (opened && made.ring.map(made.clock)) {
+    Watched& added = threads_[count_];
+    added = Watched{};
+    added.thread = thread;
+    const bool opened = open_clock(added.clock, thread, period_ns);
+    if (opened && added.ring.map(added.clock)) {
       ++count_;
       log.say("thread %d\n", thread);
       return;
     }
     if (errno != ESRCH) refused(opened ? "ring" : "clock", errno, log);
-    made.clock.close();
+    added.clock.close();
   }
 
   // Reads the folder itself: a stream of it would have to be allocated.
@@ -135,7 +135,7 @@ class Threads {
   }
 
   Watched threads_[kMost];
-  std::size_t count_ = 0, tasks_ = 0, told_ = 0;
+  std::size_t count_ = 0, tasks_ = 0, refusals_ = 0;
   int task_[kTasks];
 };
 

@@ -247,10 +247,10 @@ def _program(
 
     run.check_machine()
     debian.ensure("measure", "explain")
-    from loam_lab.commands.explain.sharing import commands, compared
+    from loam_lab.commands.explain.sharing import commands, comparison
 
     if several:
-        every = [one for name in chosen for one in (compared.installed() if name == EACH else [name])]
+        every = [one for name in chosen for one in (comparison.installed() if name == EACH else [name])]
         return commands.compare(what, list(dict.fromkeys(every)), as_json=as_json)
     return commands.explain(what, allocator=allocator, chains=chains, as_json=as_json, apart=apart, page=page)
 

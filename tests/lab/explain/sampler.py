@@ -15,8 +15,8 @@ def built(*programs: str) -> dict[str, str]:
         run.check_machine()
     except LoamError as problem:
         pytest.skip(f"not run: {problem}")
-    found: dict[str, str] = build.ensure_built([*programs, "sharing", "probe"])["libraries"]
-    return found
+    libraries: dict[str, str] = build.ensure_built([*programs, "sharing", "probe"])["libraries"]
+    return libraries
 
 
 # Two threads count in two blocks of one cache line until the sampler has caught some, in 30 s at most.  Then the program

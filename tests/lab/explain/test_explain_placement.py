@@ -11,20 +11,20 @@ from loam_lab.commands.explain import evidence, placement
 
 
 def predicted(*lines: dict[str, Any], records_log2: int = 20) -> dict[tuple[str, int], placement.Prediction]:
-    found = placement.predict(
+    predictions = placement.predict(
         evidence.read([{**line, "transaction": index} for index, line in enumerate(lines)]).footprints, records_log2
     )
-    return {(p.mapping, p.shift): p for p in found}
+    return {(p.mapping, p.shift): p for p in predictions}
 
 
 def test_neighbouring_blocks_part_at_the_shift_of_their_size() -> None:
-    found = predicted(footprint(0, [0, 8], []), footprint(1, [], [24]))
+    predictions = predicted(footprint(0, [0, 8], []), footprint(1, [], [24]))
     for shift in placement.SHIFTS:
         expected = "other_block" if shift >= 5 else None
-        p = found["table", shift]
+        p = predictions["table", shift]
         assert p.conflicting == (1 if expected else 0), shift
         assert [cause for cause, share in p.causes.items() if share] == ([expected] if expected else [])
-    assert found["shadow", 4].conflicting == 0
+    assert predictions["shadow", 4].conflicting == 0
     assert predicted(footprint(0, [0], []), footprint(1, [], [0]))["hash", 5].causes["same_word"] == 1
 
 
@@ -57,10 +57,10 @@ def test_transactions_of_one_thread_never_meet_and_weights_count() -> None:
     assert predicted(footprint(0, [0], [0]), footprint(0, [0], [0])) == {}
     assert predicted(footprint(0, [0], []), footprint(1, [0], [])) == {}, "nobody writes"
     heavy = {**footprint(0, [24], []), "weight": 3}
-    found = predicted(heavy, footprint(0, [0], []), footprint(1, [], [24]))
-    assert found["table", 3].conflicting == 0.75
-    assert found["table", 5].conflicting == 1
-    assert found["table", 5].causes == {
+    predictions = predicted(heavy, footprint(0, [0], []), footprint(1, [], [24]))
+    assert predictions["table", 3].conflicting == 0.75
+    assert predictions["table", 5].conflicting == 1
+    assert predictions["table", 5].causes == {
         "same_word": 0.75, "same_block": 0, "other_block": 0.25, "other_stripe": 0, "unknown": 0,
     }  # fmt: skip
 

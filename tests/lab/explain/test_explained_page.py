@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from watched import LINE, block, caught, process, watch
+from synthetic_watches import LINE, block, caught, process, watch
 
 from loam_lab.base import paths
-from loam_lab.commands.explain.sharing import compared, document, findings
+from loam_lab.commands.explain.sharing import comparison, document, findings
 from loam_lab.commands.explain.sharing.run import Performed
 from loam_lab.model import explanation
-from loam_lab.presenting.report import explained as page
+from loam_lab.presenting.report import explanation_page as page
 
 
 def explained(*lines: str, command: str = "./p") -> dict[str, Any]:
@@ -30,31 +30,31 @@ def test_the_document_has_the_shape_of_its_schema() -> None:
     assert (paths.root() / explanation.FILE).read_text() == explanation.text(), (
         "python -P -m loam_lab.model.explanation writes it"
     )
-    found = explained(*BOTH * 5)
-    assert explanation.typed(found).blocks[0].cause == "other_block"
+    content = explained(*BOTH * 5)
+    assert explanation.typed(content).blocks[0].cause == "other_block"
     for empty in (explained(), explained(watch(), watch())):
         explanation.typed(empty)
-    several = compared.as_json(["./p"], [compared.Ran("jemalloc", found), compared.Ran("tbb", None, "no")])
+    several = comparison.as_json(["./p"], [comparison.Ran("jemalloc", content), comparison.Ran("tbb", None, "no")])
     assert msgspec.convert(several, explanation.Comparison).runs[0].explained is not None
 
 
 @pytest.mark.parametrize("change", ["more", "less", "other"])
 def test_another_shape_is_refused(change: str) -> None:
-    found = copy.deepcopy(explained(*BOTH * 5))
+    content = copy.deepcopy(explained(*BOTH * 5))
     if change == "more":
-        found["blocks"][0]["color"] = 1
+        content["blocks"][0]["color"] = 1
     elif change == "less":
-        del found["run"]["wall_s"]
+        del content["run"]["wall_s"]
     else:
-        found["shared"]["share"] = "much"
+        content["shared"]["share"] = "much"
     with pytest.raises(msgspec.ValidationError):
-        explanation.typed(found)
+        explanation.typed(content)
 
 
 def test_the_picture_has_the_blocks_and_who_used_which_bytes() -> None:
     reads = [watch(LINE + 4, how="r"), caught(LINE + 16), block(LINE + 4, LINE, 8), block(LINE + 16, LINE + 16, 12)]
-    found = explanation.typed(explained(*BOTH * 4, *reads))
-    pictures = [one.picture for one in found.blocks if one.picture]
+    content = explanation.typed(explained(*BOTH * 4, *reads))
+    pictures = [one.picture for one in content.blocks if one.picture]
     first = pictures[0]
     assert first.address == f"{LINE:#x}" and first.watches == 4
     assert [(one.start, one.bytes) for one in first.blocks] == [(0, 8), (16, 12)]
@@ -69,16 +69,16 @@ def test_the_picture_has_the_blocks_and_who_used_which_bytes() -> None:
 def test_the_line_that_was_caught_most_is_drawn() -> None:
     there = LINE + 64
     other = [watch(there), caught(there + 16), block(there, there, 8), block(there + 16, there + 16, 12)]
-    found = explanation.typed(explained(*BOTH * 3, *other * 5))
-    (pair,) = found.blocks
+    content = explanation.typed(explained(*BOTH * 3, *other * 5))
+    (pair,) = content.blocks
     assert pair.share > 0 and pair.picture is not None
     assert (pair.picture.address, pair.picture.watches) == (f"{there:#x}", 5)
 
 
 def test_the_page_begins_with_the_answer_and_escapes_what_it_was_given() -> None:
-    found = explanation.typed(explained(*BOTH * 5, command="<script>alert(1)</script>"))
-    text = page.render(found)
-    assert text == page.render(found)
+    content = explanation.typed(explained(*BOTH * 5, command="<script>alert(1)</script>"))
+    text = page.render(content)
+    assert text == page.render(content)
     assert "<script" not in text and "&lt;script&gt;" in text
     assert re.search(r"<h1>An? 8-byte block and a 12-byte block share a cache line; about \d+ %", text)
     drawing = text[text.index("<svg") : text.index("</svg>")]

@@ -28,9 +28,9 @@ def fits(name: str) -> str:
 
 
 def test_every_change_is_of_one_factor_and_none_is_the_base() -> None:
-    found = factors.screened("design:base", [], fits, transactions=False)
-    assert found.base == "design:base" and len(found.changed) > 20
-    changes = [screening.changed(found.base, name) for name in found.changed]
+    screened = factors.screened("design:base", [], fits, transactions=False)
+    assert screened.base == "design:base" and len(screened.changed) > 20
+    changes = [screening.changed(screened.base, name) for name in screened.changed]
     before = registry.values("design:base")
     assert all(change is not None and before[change[0]] != change[1] for change in changes)
     tried = {change[0] for change in changes if change is not None}
@@ -42,21 +42,23 @@ def test_hardware_transactions_are_screened_where_there_are_any() -> None:
     assert without.changed == ("design:base:guard=atomic",)
     assert [text.split(":")[0] for text in without.left_out] == ["guard=transaction", "guard=elided"]
     # Where there are some, they are not asked of a library that runs on another machine.
-    found = factors.screened("design:base", ["guard"], lambda name: "no" * ("trans" in name), transactions=True)
-    assert found.changed == tuple(f"design:base:guard={value}" for value in ("atomic", "transaction", "elided"))
+    screened = factors.screened("design:base", ["guard"], lambda name: "no" * ("trans" in name), transactions=True)
+    assert screened.changed == tuple(f"design:base:guard={value}" for value in ("atomic", "transaction", "elided"))
 
 
 def test_a_setting_of_the_base_is_replaced_and_a_presets_value_is_not_tried() -> None:
     assert factors.changed("design:base:cache=0:batch=4", "cache", "8") == "design:base:cache=8:batch=4"
-    found = factors.screened("design:hoard", ["return-to", "metadata", "cache=7"], fits, transactions=False)
-    assert found.changed == (
+    screened = factors.screened("design:hoard", ["return-to", "metadata", "cache=7"], fits, transactions=False)
+    assert screened.changed == (
         "design:hoard:metadata=beside", "design:hoard:metadata=block", "design:hoard:return-to=thread", "design:hoard:cache=7",
     )  # fmt: skip
 
 
 def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
-    found = factors.screened("design:base", [], lambda name: "needs a slab" * ("heaps=one" in name), transactions=True)
-    assert found.left_out == ("heaps=one: needs a slab",) and "design:base:heaps=one" not in found.changed
+    screened = factors.screened(
+        "design:base", [], lambda name: "needs a slab" * ("heaps=one" in name), transactions=True
+    )
+    assert screened.left_out == ("heaps=one: needs a slab",) and "design:base:heaps=one" not in screened.changed
 
 
 @pytest.mark.parametrize(
@@ -205,8 +207,8 @@ def test_a_real_screening_finds_what_the_cache_is_for(tmp_path: Path, capsys: py
     assert main.run([*arguments, "--threads", "1", "--blocks", "8", "--out", str(out), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     (case,) = result["factors"]
-    found = {one["factor"]: one for one in case["factors"]}
-    assert found.keys() == {"cache", "carve"} and found["cache"]["was"] == "32"
+    by_factor = {one["factor"]: one for one in case["factors"]}
+    assert by_factor.keys() == {"cache", "carve"} and by_factor["cache"]["was"] == "32"
     # Where others use the machine, too, the interval may be wide; the median of the blocks is not.
-    assert found["cache"]["levels"][0]["estimate"] < 0.95
+    assert by_factor["cache"]["levels"][0]["estimate"] < 0.95
     assert 'id="factors"' in (out / "report.html").read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sampler
 from interposing import compile_c
-from watched import file, process, watch
+from synthetic_watches import file, process, watch
 
 from loam_lab.commands.explain.sharing import document, findings, run, watches
 from loam_lab.commands.explain.sharing.run import Performed
@@ -29,10 +29,10 @@ def test_what_was_seen_before_a_crash_is_told(
     program = [str(compile_c(tmp_path, "ends", sampler.NEIGHBOURS)), how]
     performed = run.perform(program, None)
     assert performed.ending == (f"was ended by {ending}" if ending else "")
-    found = document.of(program, None, findings.see(performed.processes, tmp_path), performed)
-    named = [pair["cause"] for pair in found["blocks"] if pair["named"]]
-    assert "other_block" in named, found["blocks"]
-    assert (CUT in found["words"]) == (not ending), "the run's own end is told once"
+    result = document.of(program, None, findings.see(performed.processes, tmp_path), performed)
+    named = [pair["cause"] for pair in result["blocks"] if pair["named"]]
+    assert "other_block" in named, result["blocks"]
+    assert (CUT in result["words"]) == (not ending), "the run's own end is told once"
 
 
 def test_a_process_that_ended_before_a_word_was_written_is_passed_over(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_process_that_ended_before_a_word_was_written_is_passed_over(tmp_path:
 def test_of_several_processes_it_is_said_how_many_were_cut_short(tmp_path: Path) -> None:
     cut = watches.read(file([watch()], ended=0))
     several = findings.see([process(watch()), cut], tmp_path)
-    said = document.of(["p"], "glibc", several)["words"]
-    assert CUT.replace("The process", "1 of the 2 processes") in said
+    words = document.of(["p"], "glibc", several)["words"]
+    assert CUT.replace("The process", "1 of the 2 processes") in words
     ended = document.of(["p"], "glibc", several, Performed(ending="was ended by SIGTERM"))["words"]
     assert not [text for text in ended if "_exit" in text]

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 import sampler
 from interposing import compile_c
-from watched import process, watch
+from synthetic_watches import file, process, watch
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain.sharing import document, findings, refused, run
+from loam_lab.commands.explain.sharing import document, findings, refusals, run, watches
 
-# Executes a command under a filter that answers perf_event_open with an error's number, or kills who calls it.
+# Executes a command under a filter that answers perf_event_open with an error's number, or kills the process, or the thread,
+# that calls it.
 FILTER = """
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,7 +29,9 @@ FILTER = """
 #include <unistd.h>
 int main(int argc, char** argv) {
   const unsigned action =
-      strcmp(argv[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]);
+      strcmp(argv[1], "kill") == 0     ? SECCOMP_RET_KILL_PROCESS
+      : strcmp(argv[1], "thread") == 0 ? SECCOMP_RET_KILL_THREAD
+                                       : SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]);
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
@@ -67,6 +70,22 @@ def test_a_filter_that_kills_is_told(filtered: str) -> None:
         run.perform([filtered, "kill", sys.executable, "-c", THREADS], None)
 
 
+def test_a_filter_that_kills_the_thread_alone_is_told(filtered: str) -> None:
+    """The program does not notice: it ends well, and nobody has watched it."""
+    with pytest.raises(LoamError, match=r"the thread that watches was killed, .* seccomp .*allow it in the filter"):
+        run.perform([filtered, "thread", sys.executable, "-c", THREADS], None)
+
+
+def test_what_was_seen_before_the_thread_was_killed_counts(tmp_path: Path) -> None:
+    """As where a program installs such a filter itself, once it has begun."""
+    killed = watches.read(file([watch()], ended=watches.MONITOR_KILLED))
+    refusals.check("p", [killed])
+    words = document.of(["p"], "glibc", findings.see([killed], tmp_path))["words"]
+    assert words[-1].startswith("The thread that watches was killed before the program ended, as by a seccomp filter")
+    whole = document.of(["p"], "glibc", findings.see([process(watch())], tmp_path))["words"]
+    assert "killed" not in " ".join(whole)
+
+
 def test_a_filter_around_the_lab_is_told_before_the_command_runs(filtered: str, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     script = f"from loam_lab.cli import main; raise SystemExit(main.run(['explain', '--', 'touch', {str(mark)!r}]))"
@@ -80,15 +99,15 @@ def test_a_filter_around_the_lab_is_told_before_the_command_runs(filtered: str, 
 def test_watchpoints_that_are_refused_in_all_threads_are_no_answer() -> None:
     """The clock samples, but no other thread is ever watched: that is not "nothing is shared"."""
     with pytest.raises(LoamError, match=r"refused the watchpoint: No space left.*does a debugger"):
-        refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", *[watch(others=0)] * 9)])
-    refused.check("p", [process(*[watch(others=0, all_others=0)] * 9)])  # the second thread had ended
-    refused.check("p", [process(f"refused watchpoint {errno.ENOSPC}", watch())])
+        refusals.check("p", [process(f"refused watchpoint {errno.ENOSPC}", *[watch(others=0)] * 9)])
+    refusals.check("p", [process(*[watch(others=0, all_others=0)] * 9)])  # the second thread had ended
+    refusals.check("p", [process(f"refused watchpoint {errno.ENOSPC}", watch())])
 
 
 def test_threads_that_were_not_watched_are_told_beside_the_figures(tmp_path: Path) -> None:
     """As in a program that installs a filter itself, once it has begun."""
     seen = findings.see([process(watch(), f"refused clock {errno.EPERM}", watch())], tmp_path)
-    said = document.of(["p"], "glibc", seen)["words"]
-    assert said[-1] == (
+    words = document.of(["p"], "glibc", seen)["words"]
+    assert words[-1] == (
         "Some threads were not watched: the kernel refused the clock for them (Operation not permitted)."
     )

@@ -10,7 +10,7 @@ from interposing import BUMP, compile_c, library
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.bench import linkage
-from loam_lab.commands.explain.sharing import document, findings, run, served
+from loam_lab.commands.explain.sharing import document, findings, provider, run
 from loam_lab.subjects.allocators import registry
 
 # Two threads must meet.
@@ -31,8 +31,8 @@ def explained(program: Path, allocator: str | None = None) -> dict[str, object]:
     return document.of([str(program)], allocator, findings.see(performed.processes, program.parent), performed)
 
 
-def kinds(found: dict[str, object]) -> set[str]:
-    pairs = found["blocks"]
+def kinds(result: dict[str, object]) -> set[str]:
+    pairs = result["blocks"]
     assert isinstance(pairs, list)
     return {pair["cause"] for pair in pairs if pair["named"]}
 
@@ -43,11 +43,13 @@ def test_a_program_with_an_allocators_library_keeps_it(tmp_path: Path) -> None:
     program = compile_c(
         tmp_path, "linked", sampler.NEIGHBOURS, "-Wl,--no-as-needed", str(file), f"-Wl,-rpath,{tmp_path}"
     )
-    found = explained(program)
-    assert found["run"]["allocator"] == "libbump.so"  # type: ignore[index]
-    said = found["words"][-1]  # type: ignore[index]
-    assert said.startswith(f"The program brings an allocator of its own, {file}, and was watched with it, as it is;")
-    assert "other_block" in kinds(found)
+    result = explained(program)
+    assert result["run"]["allocator"] == "libbump.so"  # type: ignore[index]
+    sentence = result["words"][-1]  # type: ignore[index]
+    assert sentence.startswith(
+        f"The program brings an allocator of its own, {file}, and was watched with it, as it is;"
+    )
+    assert "other_block" in kinds(result)
     # The user's choice stays a choice: libc can serve it, too.
     with pytest.raises(LoamError, match="never started a second thread"):
         run.perform([str(program), "alone"], "glibc")
@@ -56,10 +58,10 @@ def test_a_program_with_an_allocators_library_keeps_it(tmp_path: Path) -> None:
 def test_a_program_with_a_malloc_of_its_own_is_watched(tmp_path: Path) -> None:
     """No allocator can be put into it; its blocks lie in its static array, and that is where the threads meet."""
     program = compile_c(tmp_path, "defines", BUMP + sampler.NEIGHBOURS, "-rdynamic")
-    found = explained(program)
-    assert found["run"]["allocator"] == served.OWN  # type: ignore[index]
-    assert found["words"][-1].startswith("The program has a malloc of its own and was watched as it is;")  # type: ignore[index]
-    assert "static" in kinds(found) and "variable arena" in str(found["blocks"])
+    result = explained(program)
+    assert result["run"]["allocator"] == provider.OWN  # type: ignore[index]
+    assert result["words"][-1].startswith("The program has a malloc of its own and was watched as it is;")  # type: ignore[index]
+    assert "static" in kinds(result) and "variable arena" in str(result["blocks"])
     with pytest.raises(LoamError, match="leave --allocator out to explain the program as it is"):
         run.perform([str(program)], "glibc")
     # The sampler was there: it is not the malloc that is in the way.
@@ -70,8 +72,8 @@ def test_a_program_with_a_malloc_of_its_own_is_watched(tmp_path: Path) -> None:
 def test_what_serves_a_program_is_named_as_the_lab_names_it() -> None:
     libc, jemalloc = registry.libc_path(), registry.load("jemalloc").path
     assert jemalloc is not None
-    assert served.of([("/bin/sh", libc), ("/bin/sort", libc)]) == served.Served("glibc", "")
-    found = served.of([("/bin/sh", libc), ("/usr/bin/redis-server", jemalloc)])
-    assert found.allocator == "jemalloc" == linkage.name_of(Path(jemalloc))
-    assert found.words.startswith(f"The program brings an allocator of its own, {jemalloc}, and was watched with it")
-    assert served.of([]) == served.Served()
+    assert provider.of([("/bin/sh", libc), ("/bin/sort", libc)]) == provider.Provider("glibc", "")
+    result = provider.of([("/bin/sh", libc), ("/usr/bin/redis-server", jemalloc)])
+    assert result.allocator == "jemalloc" == linkage.name_of(Path(jemalloc))
+    assert result.words.startswith(f"The program brings an allocator of its own, {jemalloc}, and was watched with it")
+    assert provider.of([]) == provider.Provider()

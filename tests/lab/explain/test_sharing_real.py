@@ -44,8 +44,8 @@ def explained(*words: str, allocator: str = "jemalloc", window_us: int = 100_000
     if "the kernel refused" in done.stdout:
         pytest.skip(f"not run: {json.loads(done.stdout)['error']['message']}")
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def line_of(text: str) -> str:
@@ -54,10 +54,10 @@ def line_of(text: str) -> str:
     return f"{VICTIMS}:{number}"
 
 
-def first(found: dict[str, Any]) -> dict[str, Any]:
+def first(result: dict[str, Any]) -> dict[str, Any]:
     """The pair of blocks that is named first."""
-    named = [pair for pair in found["blocks"] if pair["named"]]
-    assert named, found
+    named = [pair for pair in result["blocks"] if pair["named"]]
+    assert named, result
     return dict(named[0])
 
 
@@ -66,16 +66,16 @@ def made_at(pair: dict[str, Any]) -> set[str]:
 
 
 def test_two_blocks_in_one_line_are_named_by_where_they_were_made(victims: str) -> None:
-    found = explained(victims, "false_blocks", "12c")
-    pair = first(found)
-    assert pair["cause"] == "other_block", found
+    result = explained(victims, "false_blocks", "12c")
+    pair = first(result)
+    assert pair["cause"] == "other_block", result
     assert {one["bytes"] for one in pair["blocks"]} == {8}
     assert made_at(pair) == {line_of("std::malloc(sizeof(Counter))")}
-    line = found["lines"][0]
+    line = result["lines"][0]
     for side in ("sampled", "other"):
         assert f"{line[side]['file']}:{line[side]['line']}" == line_of("counter->n = counter->n + 1")
     assert re.search(
-        r"8-byte blocks made at .* share a cache line; about .* % of the time is spent there", found["words"][0]
+        r"8-byte blocks made at .* share a cache line; about .* % of the time is spent there", result["words"][0]
     )
 
 
@@ -87,24 +87,24 @@ def test_blocks_of_operator_new_are_told_apart_by_who_asked(victims: str) -> Non
 
 
 def test_blocks_that_lie_apart_share_nothing(victims: str) -> None:
-    found = explained(victims, "apart", "40w", window_us=20_000)
-    assert not [pair for pair in found["blocks"] if pair["named"]], found
+    result = explained(victims, "apart", "40w", window_us=20_000)
+    assert not [pair for pair in result["blocks"] if pair["named"]], result
 
 
 @pytest.mark.parametrize(
     ("case", "cause", "name"), [("true", "same_word", "variable one"), ("static", "static", "variable neighbours")]
 )
 def test_static_variables_are_named(victims: str, case: str, cause: str, name: str) -> None:
-    found = explained(victims, case, "12c")
-    pair = first(found)
-    assert pair["cause"] == cause, found
+    result = explained(victims, case, "12c")
+    pair = first(result)
+    assert pair["cause"] == cause, result
     assert name in pair["words"]
 
 
 def test_a_lock_is_named_by_who_takes_it(victims: str) -> None:
-    found = explained(victims, "lock", "30c")
-    waits = [line for line in found["lines"] if "pthread_mutex" in line["sampled"]["function"]]
-    assert waits, found["lines"]
+    result = explained(victims, "lock", "30c")
+    waits = [line for line in result["lines"] if "pthread_mutex" in line["sampled"]["function"]]
+    assert waits, result["lines"]
     assert {line["sampled"]["file"] for line in waits} == {VICTIMS}
 
 
@@ -132,13 +132,13 @@ def test_a_server_is_watched_while_it_is_loaded() -> None:
         f"slow = socket.create_connection(('127.0.0.1', {port})); slow.sendall(b'GET / HTTP/1.0'); time.sleep(0.5); "
         "slow.sendall(bytes([13, 10, 13, 10])); slow.recv(1)"
     )
-    found = job_options.to_watch(
+    job = job_options.to_watch(
         "explain", (), server=f"{sys.executable} -m http.server --bind 127.0.0.1 {port}", ready=str(port),
         load=f"{sys.executable} -c \"import socket, time, urllib.request; {asks}\"", fill="", timeout_s=60.0,
     )  # fmt: skip
     sampler.built()
     try:
-        performed = run.perform(found, "glibc")
+        performed = run.perform(job, "glibc")
     except LoamError as problem:
         if "the kernel refused" not in str(problem):
             raise
@@ -149,10 +149,10 @@ def test_a_server_is_watched_while_it_is_loaded() -> None:
 
 
 def test_a_server_that_fails_is_told() -> None:
-    found = job_options.to_watch(
+    job = job_options.to_watch(
         "explain", (), server=f"{sys.executable} -c 'import threading; t = threading.Thread(target=print); t.start(); t.join()'",
         ready="never", load="true", fill="", timeout_s=60.0,
     )  # fmt: skip
     sampler.built()
-    performed = run.perform(found, "glibc")
+    performed = run.perform(job, "glibc")
     assert performed.ending.startswith("failed: the server ended with status 0 before it was ready")

@@ -11,9 +11,9 @@ from interposing import compile_c
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.grouping import BlockPair, Kind
-from loam_lab.commands.explain.sharing import commands, document, findings, run, told
+from loam_lab.commands.explain.sharing import commands, document, findings, names, run, sentences
 from loam_lab.commands.explain.sharing.estimate import Share
-from loam_lab.commands.explain.sharing.findings import Findings, Found
+from loam_lab.commands.explain.sharing.findings import Finding, Findings
 from loam_lab.subjects.symbols import Frame, Place
 
 ALONE = "int main(void) { return 0; }\n"
@@ -48,7 +48,7 @@ def _sampler() -> None:
     ("source", "flags", "why"),
     [
         (ALONE, (), "never started a second thread"),
-        (AT_ONCE, ("-static",), "cannot be watched: .*static"),
+        (AT_ONCE, ("-static",), r"cannot be watched: .*static.*; link it dynamically$"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(tmp_path: Path, source: str, flags: tuple[str, ...], why: str) -> None:
@@ -63,7 +63,7 @@ def test_a_set_user_id_program_is_refused(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
     os.chown(program, 65534, 65534)
     program.chmod(0o4755)
-    with pytest.raises(LoamError, match=r"cannot be watched: .*set-user-id"):
+    with pytest.raises(LoamError, match=r"cannot be watched: .*set-user-id.*; measure a copy without$"):
         run.perform([str(program)], "glibc")
 
 
@@ -89,11 +89,26 @@ def test_a_program_that_ends_at_once_is_told_so(tmp_path: Path) -> None:
 def test_without_line_tables_it_is_said_how_to_get_lines() -> None:
     share = Share(0.6, 0.5, 0.7, 60, 100)
 
-    def words(line: int) -> list[str]:
-        kind = Kind(8, Place(Frame("make", "program", line), ()))
-        found = Found(BlockPair("other_block", 6, (kind, kind), 16, (0, 0)), share)
-        return told.words(Findings(100, 100, share, 1.0, [], [found], [], []), 200)
+    def words(line: int, function: str = "make") -> list[str]:
+        kind = Kind(8, Place(Frame(function, "program", line), ()))
+        finding = Finding(BlockPair("other_block", 6, (kind, kind), 16, (0, 0)), share)
+        return sentences.words(Findings(100, 100, share, 1.0, [], [finding], [], []), 200)
 
-    said = "The program has no line tables there, so functions are named: compile with -g1 to get source lines."
-    assert said in words(0)
-    assert said not in words(7)
+    sentence = "The program has no line tables there, so functions are named: compile with -g1 to get source lines."
+    assert sentence in words(0)
+    assert sentence not in words(7)
+    stripped = words(0, "0x1169")
+    assert sentence not in stripped
+    assert (
+        "The program is stripped, so places are addresses in its file: compile with -g1, and do not strip it."
+        in stripped
+    )
+
+
+def test_a_place_in_a_stripped_program_is_its_address_and_not_the_caller_in_the_c_library(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", AT_ONCE, "-pthread", "-s")
+    inner = names._by_symbol(str(program), 0x1169)
+    assert inner == Frame("0x1169", "program", 0)
+    start = Frame("__libc_start_main", "libc.so.6", 0)
+    assert names.best([inner, start]) == inner
+    assert names._by_symbol("/no/such/libc.so.6", 0x1169).function == names.UNKNOWN

@@ -50,8 +50,8 @@ def test_what_asked_is_a_line_of_the_program_not_of_the_library() -> None:
     library, own = Frame("load", "/usr/include/c++/12/bits/atomic_base.h", 488), Frame("read", "runtime/tm/x.hpp", 5)
     places = {**PLACES, 7: Place(library, (library, own))}
     conflicts = evidence.read([conflict("other_block", 0, 24)]).conflicts
-    found = transfers.as_json(lines, conflicts, places)[0]
-    assert found["asked_by"][0] == {"place": "runtime/tm/x.hpp:5 (read)", "count": 30}
-    assert found["asked_by"][1]["place"] == "an unknown line"
-    row = transfers.rows([found])[0]
+    moved = transfers.as_json(lines, conflicts, places)[0]
+    assert moved["asked_by"][0] == {"place": "runtime/tm/x.hpp:5 (read)", "count": 30}
+    assert moved["asked_by"][1]["place"] == "an unknown line"
+    row = transfers.rows([moved])[0]
     assert row[:4] == ["40", "false", "2", "runtime/tm/x.hpp:5 (read)"] and "2 blocks" in row[4]

@@ -160,12 +160,12 @@ def test_few_pages_are_touched_before_they_are_needed(library: Path, tmp_path: P
 
     def pages(preloaded: Path, *blocks: str) -> int:
         environment = {**os.environ, "LD_PRELOAD": str(preloaded)}
-        told_kib = (
+        reported_kib = (
             subprocess.run([program, *blocks], capture_output=True, text=True, check=True, env=environment).stdout
             for _ in range(9)
         )
         # The least: where the stack begins decides about a page.
-        return min(int(kib) for kib in told_kib) * 1024 // os.sysconf("SC_PAGE_SIZE")
+        return min(int(kib) for kib in reported_kib) * 1024 // os.sysconf("SC_PAGE_SIZE")
 
     idle = pages(library)
     # The library's variables: 3.

@@ -9,7 +9,7 @@ import pytest
 from campaigns import measure, study
 from typed import typed
 
-from loam_lab.dev.selfcheck import detection
+from loam_lab.dev.selfcheck import detection, exit_status
 from loam_lab.dev.selfcheck.detection import Trial
 
 
@@ -105,7 +105,7 @@ def test_the_exit_status_tells_reached_missed_and_unknown(tmp_path: Path, capsys
 
     assert status(all_good()) == 0
     assert "| planted 5 %, 10 blocks: found | 20 | 100.00 % | at least 90 % | reached |" in capsys.readouterr().out
-    assert status(all_good(3)) == detection.TOO_FEW
+    assert status(all_good(3)) == exit_status.TOO_FEW
     assert "too few studies" in capsys.readouterr().out
     assert status([outcome(o.planted, o.blocks, o.study, ratio=0.5) for o in all_good()]) == 1
 

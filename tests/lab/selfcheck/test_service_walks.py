@@ -18,7 +18,7 @@ from campaigns import FAKES
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
-from loam_lab.dev.selfcheck import services
+from loam_lab.dev.selfcheck import exit_status, services
 from loam_lab.dev.selfcheck.services import Service, Walk
 from loam_lab.setup import build
 
@@ -149,7 +149,7 @@ def test_a_name_that_is_none_and_programs_that_are_missing(
         services, "known", lambda _: {"a": service("a"), "b": replace(service("b"), programs=("no-such",))}
     )
     arguments = ["--out", str(tmp_path), "--repeats", "10"]
-    assert services.main(arguments, lambda *_: replace(GOOD, service="a", started_by="root")) == services.TOO_FEW
+    assert services.main(arguments, lambda *_: replace(GOOD, service="a", started_by="root")) == exit_status.TOO_FEW
     printed = capsys.readouterr()
     assert "| a | root | 10 | 100 s | all | tcmalloc 10 | none | kept |" in printed.out
     assert "b is left out: no-such not found; as root: apt-get install dash" in " ".join(printed.err.split())

@@ -9,8 +9,8 @@ import pytest
 from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.dev.selfcheck import simulated
-from loam_lab.dev.selfcheck.simulated import NOTHING_TOLD, SIMULATED, Pair, Question, Value, Values
+from loam_lab.dev.selfcheck import exit_status, simulated
+from loam_lab.dev.selfcheck.simulated import SIMULATED, Pair, Question, Value, Values
 from loam_lab.model.result import Result
 from loam_lab.subjects.machines import HOST
 
@@ -87,7 +87,7 @@ def answers(on_host: float, on_simulated: float) -> simulated.Ask:
         (4.2, 2.0, 1, "x to y: 4.20, simulated 2.00 (too far off)"),
         (4.2, 8.3, 0, "x to y: 4.20, simulated 8.30\n"),
         (4.2, 8.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
-        (1.01, 1.5, NOTHING_TOLD, "0 pairs differ on the host"),
+        (1.01, 1.5, exit_status.TOO_FEW, "0 pairs differ on the host"),
         (1.01, 5.0, 1, f"x: {SIMULATED} has 4.95 times the host's factor (too far off)"),
     ],
 )

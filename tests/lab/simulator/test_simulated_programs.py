@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from simulating import MACHINE, start
+from simulating import MACHINE, start, statistics
 
 
 @pytest.mark.parametrize("engine", ["fibers", "threads"])
@@ -59,3 +61,15 @@ def test_an_unknown_setting_is_refused() -> None:
     done = start("simulated-threads", environment={"LOAM_SIM_QUANTUMM": "1"})
     assert done.returncode == 2
     assert "LOAM_SIM_QUANTUMM: no such setting" in done.stderr
+
+
+def test_how_long_cores_share_a_line_is_counted_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Two cores pass a word back and forth: they are at its line nearly all the time. Counting changes nothing."""
+    plain, timed = (
+        statistics(tmp_path, "simulated-memory", "ping-pong", 2000, environment=environment)
+        for environment in ({}, {"LOAM_SIM_LINE_TIMES": "200000"})
+    )
+    line = timed["lines"][0]
+    assert line["shared_cycles"] > timed["cycles"] / 2
+    assert timed["cycles"] == plain["cycles"] and timed["total"] == plain["total"]
+    assert "shared_cycles" not in plain["lines"][0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import evidence as evidences
-from loam_lab.commands.explain import grouping, pairs, placement, run, shared, story, transfers
+from loam_lab.commands.explain import grouping, pairs, placement, run, shared_lines, story, transfers
 from loam_lab.model.records import records_mapping, values
 from loam_lab.subjects import machines, symbols
 
@@ -54,7 +54,7 @@ def explain(
     executable = workloads.resolve_syncs([sync], preset)[0]
     asked = run.check(workload, request, allocator=allocator, executable=executable, every=every)
     if not asked.blames:
-        return shared.explain(asked, as_json=as_json, chains=chains, instruments=instruments)
+        return shared_lines.explain(asked, as_json=as_json, chains=chains, instruments=instruments)
     performed = run.perform(asked, instruments)
     explained = explanation(asked, performed.records, performed.statistics)
     if as_json:
@@ -72,40 +72,40 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statisti
     begin = next(line for line in records if line["kind"] == "begin")
     lines_moved: list[transfers.Moved] = []
     try:
-        found = evidences.read(records)
+        evidence = evidences.read(records)
         if statistics:
-            lines_moved, more = transfers.read(statistics, max(found.sites, default=0) + 1)
-            found.sites.update(more)
+            lines_moved, more = transfers.read(statistics, max(evidence.sites, default=0) + 1)
+            evidence.sites.update(more)
     except (KeyError, TypeError, ValueError) as problem:
         raise LoamError(asked.workload, None, f"a record of its conflicts does not fit the schema: {problem!r}",
                         "build the executable and this lab from one revision", exit_code=1) from None  # fmt: skip
     counts = _counts(records)
     aborts = sum(counts["causes"].values())
     shares = {cause: count / aborts for cause, count in counts["causes"].items() if count}
-    places = symbols.places(found.sites.values(), asked.executable.subject.program, paths.root())
+    places = symbols.places(evidence.sites.values(), asked.executable.subject.program, paths.root())
     mapping = "shadow" if records_mapping(begin).startswith("shadow") else records_mapping(begin)
     meanings = {cause: _meaning(cause, asked) for cause in shares}
     configured = int(begin["parameters"].get("shift", placement.SHADOW_SHIFT))
-    shift = found.conflicts[-1].shift if found.conflicts else configured
+    shift = evidence.conflicts[-1].shift if evidence.conflicts else configured
     described = {
         "workload": asked.workload, "allocator": asked.allocator, "sync": begin["sync"], "threads": asked.threads,
         "parameters": begin["parameters"], "seed": asked.seed, "mapping": mapping, "shift": shift,
     }  # fmt: skip
     predictions = placement.predict(
-        found.footprints, int(begin["parameters"].get("records_log2", 20)),
+        evidence.footprints, int(begin["parameters"].get("records_log2", 20)),
         shift if mapping == "hash" else placement.HASH_SHIFT,
     )  # fmt: skip
-    blocks, lines = grouping.by_blocks(found.conflicts, places), grouping.by_lines(found.conflicts, places)
+    blocks, lines = grouping.by_blocks(evidence.conflicts, places), grouping.by_lines(evidence.conflicts, places)
     words = _nothing(counts, asked)
     if aborts:
-        words = [*story.headline(shares, blocks, predictions, described, meanings), *story.few(len(found.conflicts))]
+        words = [*story.headline(shares, blocks, predictions, described, meanings), *story.few(len(evidence.conflicts))]
     return {
         "schema": 1, "run": described, **counts, "aborts": aborts, "shares": shares, "meanings": meanings,
         "words": words,
-        "sampled": {"every": asked.every, "conflicts": len(found.conflicts), "transactions": len(found.footprints)},
+        "sampled": {"every": asked.every, "conflicts": len(evidence.conflicts), "transactions": len(evidence.footprints)},
         "blocks": [pairs.blocks_json(group) for group in blocks],
         "lines": [pairs.lines_json(group) for group in lines],
-        "moved": transfers.as_json(lines_moved, found.conflicts, places),
+        "moved": transfers.as_json(lines_moved, evidence.conflicts, places),
         "predictions": [
             {"mapping": p.mapping, "shift": p.shift, "conflicting": p.conflicting, "causes": p.causes} for p in predictions
         ],

@@ -46,7 +46,7 @@ def screened(base: str, asked: Sequence[str], misfit: Misfit, *, transactions: b
     before = registry.values(base)
     if why := misfit(base):
         raise LoamError("--base", base, why, "choose parts that fit")
-    found: list[str] = []
+    designs: list[str] = []
     left_out: list[str] = []
     for factor, values, explicit in _wanted(base, asked, settings):
         reasons = []
@@ -64,12 +64,12 @@ def screened(base: str, asked: Sequence[str], misfit: Misfit, *, transactions: b
                 reasons.append(f"{factor}={value}: {why}")
                 left_out.append(reasons[-1])
             else:
-                found.append(other)
+                designs.append(other)
         if explicit and len(reasons) == len(values):
             raise LoamError("--factor", factor, "; ".join(reasons), "choose another value, or another --base")
-    if not found:
+    if not designs:
         raise LoamError("--base", base, "none of its settings can be changed alone", "; ".join(left_out[:2]))
-    return Screened(base, tuple(dict.fromkeys(found)), tuple(left_out))
+    return Screened(base, tuple(dict.fromkeys(designs)), tuple(left_out))
 
 
 def check(base: str, asked: Sequence[str]) -> dict[str, registry.Setting]:

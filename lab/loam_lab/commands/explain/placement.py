@@ -58,9 +58,9 @@ def predict(footprints: Sequence[Footprint], records_log2: int, hash_shift: int 
     ]
     if not pairs:
         return []
-    found = [_predict(footprints, pairs, "table", shift, records_log2) for shift in SHIFTS]
-    found.append(_predict(footprints, pairs, "hash", hash_shift, records_log2))
-    return [*found, _predict(footprints, pairs, "shadow", SHADOW_SHIFT, None)]
+    predictions = [_predict(footprints, pairs, "table", shift, records_log2) for shift in SHIFTS]
+    predictions.append(_predict(footprints, pairs, "hash", hash_shift, records_log2))
+    return [*predictions, _predict(footprints, pairs, "shadow", SHADOW_SHIFT, None)]
 
 
 def _stripes(words: NDArray[np.uint64], mapping: str, shift: int, records_log2: int | None) -> NDArray[np.uint64]:
@@ -129,8 +129,8 @@ def _in(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np
     if not len(ascending):
         return np.zeros(len(values), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[places] == values
-    return found
+    matches: NDArray[np.bool_] = ascending[places] == values
+    return matches
 
 
 def _any_in(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> bool:

@@ -79,13 +79,13 @@ def check(workload: str, request: Request, *, allocator: str, executable: Execut
     for name, values in selection.parameters:
         levels.setdefault(name, []).extend(values)
     checked = workloads.check_parameters(levels, workload, [executable])
-    for name, found in checked.items():
-        if len(found) > 1:
-            raise LoamError(f"-p {name}", ",".join(map(str, found)), "explain takes one value of each parameter",
+    for name, choices in checked.items():
+        if len(choices) > 1:
+            raise LoamError(f"-p {name}", ",".join(map(str, choices)), "explain takes one value of each parameter",
                             "explain each value in a separate run")  # fmt: skip
     if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
         checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
-    only = {name: found[0] for name, found in checked.items()}
+    only = {name: choices[0] for name, choices in checked.items()}
     return Asked(workload, allocator, executable, count, only, request.effort.seed, every, machine)
 
 
@@ -128,8 +128,8 @@ def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
         outcome = execute(command, environment, timeout_s=timeout_s, records=True, keep_stdout=True)
         proof = using.proof(proof_file, chosen, outcome, argv)
         statistics = statistics_file.read_text() if statistics_file.exists() else ""
-    said = outcome.stderr_tail.strip().splitlines()
-    tail = f": {said[-1]}" if said else ""
+    stderr_lines = outcome.stderr_tail.strip().splitlines()
+    tail = f": {stderr_lines[-1]}" if stderr_lines else ""
     if outcome.timed_out:
         raise LoamError(asked.workload, None, f"did not end within {outcome.wall_s:.0f} s{tail}", exit_code=1)
     if outcome.signal is not None:

@@ -99,13 +99,13 @@ def _one_each(parameters: Sequence[tuple[str, Sequence[str]]]) -> dict[str, int 
 
     raises: LoamError for one with several
     """
-    found: dict[str, int | str | tuple[int | str, ...]] = {}
+    chosen: dict[str, int | str | tuple[int | str, ...]] = {}
     for name, values in parameters:
-        if len(values) != 1 or name in found:
+        if len(values) != 1 or name in chosen:
             raise LoamError(f"-p {name}", ",".join(values), "--factors takes one value of each parameter",
                             "screen each one in a separate run")  # fmt: skip
-        found[name] = values[0]
-    return found
+        chosen[name] = values[0]
+    return chosen
 
 
 def _with_duration(study: Study, where: machines.Machine) -> Study:

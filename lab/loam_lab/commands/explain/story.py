@@ -54,7 +54,7 @@ def headline(
     shares: of each cause in all aborts; blocks: the pairs of blocks, most first; run: its allocator, mapping and shift
     meanings: of each cause
     """
-    said = []
+    sentences = []
     main = max(shares, key=lambda cause: shares[cause])
     avoidable = max(FALSE_CAUSES, key=lambda cause: shares.get(cause, 0.0))
     if shares.get(avoidable, 0.0) >= _WORTH_SAYING:
@@ -65,22 +65,22 @@ def headline(
         pair = named.pair if named is not None else None
         near = "neighbouring blocks" if isinstance(pair, BlockPair) and pair.neighbours else "different blocks"
         of = f" ({both(pair)})" if isinstance(pair, BlockPair) else ""
-        said.append(
+        sentences.append(
             f"{share} of the aborts are between {near}{of} that {run['allocator']} puts into one "
             f"{1 << run['shift']}-byte stripe."
         )
     elif main == "other_stripe":
-        said.append(
+        sentences.append(
             f"{share} of the aborts are between stripes that have nothing in common but their ownership record: "
             "addresses alias in the table."
         )
     elif main == "same_block":
-        said.append(f"{share} of the aborts are between different words of one block that share a stripe.")
+        sentences.append(f"{share} of the aborts are between different words of one block that share a stripe.")
     elif main == "same_word":
-        said.append(f"{share} of the aborts are conflicts of the program's own: both sides touch the same word.")
+        sentences.append(f"{share} of the aborts are conflicts of the program's own: both sides touch the same word.")
     else:
-        said.append(f"{share} of the aborts: {meanings[main]}.")
-    return said + _remedy(shares, predictions, run)
+        sentences.append(f"{share} of the aborts: {meanings[main]}.")
+    return sentences + _remedy(shares, predictions, run)
 
 
 def few(conflicts: int) -> list[str]:

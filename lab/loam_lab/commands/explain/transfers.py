@@ -26,6 +26,7 @@ class Moved:
     transfers: how often it came from another core's cache, or was taken away from others
     true_sharing, false_sharing: misses after which a byte that another core had written was used, or none
     aborts: hardware transactions that it ended; cores: those that it came to
+    shared_cycles: that cores were at it while another one used it; 0 where that was not counted
     sites: where the code asked for it, with how often, the most frequent first; their numbers are those of `sites`
     """
 
@@ -36,6 +37,7 @@ class Moved:
     aborts: int
     cores: tuple[int, ...]
     sites: tuple[tuple[int, int], ...]
+    shared_cycles: int = 0
 
     @property
     def sharing(self) -> str:
@@ -56,26 +58,27 @@ def read(text: str, first_site: int) -> tuple[list[Moved], dict[int, Site]]:
     numbers: dict[tuple[str, int], int] = {}
     lines = []
     for line in json.loads(text)["lines"]:
-        found = []
+        counts = []
         for site in line["sites"]:
             place = (str(site["object"]), int(site["address"]))
-            found.append((numbers.setdefault(place, first_site + len(numbers)), int(site["count"])))
+            counts.append((numbers.setdefault(place, first_site + len(numbers)), int(site["count"])))
         lines.append(Moved(
             int(line["address"]), int(line["transfers"]), int(line["true_sharing"]), int(line["false_sharing"]),
-            int(line["aborts"]), tuple(map(int, line["cores"])), tuple(found),
+            int(line["aborts"]), tuple(map(int, line["cores"])), tuple(counts),
+            int(line.get("shared_cycles", 0)),
         ))  # fmt: skip
     return lines, {number: Site(number, *place) for place, number in numbers.items()}
 
 
 def blocks_in(line: Moved, conflicts: Iterable[Conflict]) -> list[Block]:
     """The blocks of sampled conflicts that lie in a line, by address; each once."""
-    found: dict[int, Block] = {}
+    blocks: dict[int, Block] = {}
     for conflict in conflicts:
         for party in (conflict.mine, conflict.theirs):
             block = party.block if party else None
             if block and block.start < line.address + LINE_BYTES and block.start + max(1, block.bytes) > line.address:
-                found.setdefault(block.start, block)
-    return [found[start] for start in sorted(found)]
+                blocks.setdefault(block.start, block)
+    return [blocks[start] for start in sorted(blocks)]
 
 
 def as_json(
@@ -105,19 +108,19 @@ def as_json(
     ]  # fmt: skip
 
 
-def show(found: Sequence[Mapping[str, Any]]) -> None:
-    """Print the table of the lines that moved most; nothing where none did. found: as as_json makes them"""
-    if found:
+def show(lines: Sequence[Mapping[str, Any]]) -> None:
+    """Print the table of the lines that moved most; nothing where none did. lines: as as_json makes them"""
+    if lines:
         heads = ["transfers", "sharing", "cores", "asked for most often by", "what lies in it"]
         title = "Cache lines that moved most between cores"
-        table = console.table(heads, rows(found[:LINES_SHOWN]), numeric=["transfers", "cores"], title=title)
+        table = console.table(heads, rows(lines[:LINES_SHOWN]), numeric=["transfers", "cores"], title=title)
         console.out().print(table)
 
 
-def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def rows(lines: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """The table of lines: transfers, sharing, cores, who asked most, what lies in it."""
     made = []
-    for line in found:
+    for line in lines:
         blocks = line["blocks"]
         kinds = dict.fromkeys(f"{block['bytes']} B of {block['made']}" for block in blocks)
         lies = f"{len(blocks)} blocks: " if len(blocks) > 1 else ""

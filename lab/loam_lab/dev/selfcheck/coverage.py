@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from loam_lab.base import subcommands
+from loam_lab.dev.selfcheck import exit_status
 from loam_lab.judging.statistics import bootstrap, extremes, intervals, multiplicity, shift, verdicts
 from loam_lab.judging.statistics.intervals import Array, Interval
 
@@ -28,7 +29,7 @@ REPLICATES = 4000
 EFFECT = math.log(1.05)
 ALLOCATORS, WORKLOADS, FAMILIES = 6, 3, 8
 # Fewer cannot tell what is allowed from what is not: 1000 at 95 % have a standard deviation of 0.7 %.
-REPLICATES_MIN, TOO_FEW = REPLICATES // 4, 3
+REPLICATES_MIN = REPLICATES // 4
 # A replicate that draws again and again costs some hundred times one of the exact intervals.
 DRAWS_SHARE = 4
 COVERAGE = (0.935, 0.965)
@@ -216,5 +217,4 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
     if options.json:
         print(json.dumps({"schema": 1, "rows": [{**asdict(row), "kept": row.verdict} for row in judged]}, indent=1))
-    outcomes = [row.verdict for row in judged]
-    return 1 if False in outcomes else TOO_FEW if None in outcomes else 0
+    return exit_status.of(row.verdict for row in judged)

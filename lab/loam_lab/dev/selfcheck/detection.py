@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from loam_lab.base import console, paths, subcommands
+from loam_lab.dev.selfcheck import exit_status
 from loam_lab.model.result import Result
 
 # (planted per cent, blocks of a study)
@@ -32,7 +33,6 @@ RUN_MS, WARM_UP_MS = 30, 5
 # Fewer studies than this cannot tell 90 % from much less.
 STUDIES_MIN = 20
 FOUND_MIN, BIAS_MAX_POINTS, CHANGES_MAX, FALSE_MAX = 0.90, 0.5, 0.02, 0.057
-TOO_FEW = 3
 NO_GOAL = "as it comes"
 
 
@@ -223,9 +223,7 @@ def main(arguments: Sequence[str], one: Measure = measure) -> int:
     for row in () if options.json else goals:
         word = {True: "reached", False: "missed", None: "too few studies"}[row.kept] if row.goal != NO_GOAL else ""
         print(f"| {row.what} | {row.studies} | {row.value:.2f} {row.unit} | {row.goal} | {word} |")
-    if any(row.kept is False for row in goals):
-        return 1
-    if any(row.kept is None for row in goals):
+    status = exit_status.of(row.kept for row in goals)
+    if status == exit_status.TOO_FEW:
         console.note(f"fewer than {STUDIES_MIN} studies of a kind tell nothing; go on with --minutes")
-        return TOO_FEW
-    return 0
+    return status

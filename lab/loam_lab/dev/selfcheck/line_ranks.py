@@ -1,21 +1,24 @@
-"""Are the cache lines that the sampler finds shared longest those that the simulator sees moving most?
+"""Are the cache lines that the sampler finds shared longest those that cores of the simulator share longest?
 
-The same workload runs on this host under the sampler, and on sim:host, which counts each move of each line. A line is known
-in both by the code that uses it: the two runs have other addresses. Lines that the same code uses, such as the nodes of a
-queue, are one group; its moves, and its shares of time, are added. The rank correlation (Spearman) is over the groups that
-both name. Groups whose moves differ by less than TIED have one rank: the simulator does not tell them apart.
+The same workload runs on this host under the sampler, and on sim:host, which sees each access: how long cores are at a line
+that another one used within the time of a watch. Counts of moves are another thing, since who waits at a line does not move
+it; how far their ranking is from that of time is computed, too. A line is known in both runs by the code that uses it: they
+have other addresses. Lines that the same code uses, such as the nodes of a queue, are one group, whose times are added. The
+rank correlation (Spearman) is over the groups that both name. Groups whose times on the simulated machine differ by less than
+TIED have one rank: it does not tell them apart.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.instruments import RealInstruments
 from loam_lab.commands.explain import run as simulated
 from loam_lab.commands.explain import transfers
 from loam_lab.commands.explain.sharing import estimate, findings, run
@@ -33,12 +36,14 @@ MACHINE = PREFIX + machines.HOST
 # Lines whose code is so much the same are one group; a line of the host's belongs to a group from KNOWN on.
 ALIKE, KNOWN = 0.5, 0.2
 TIED = 1.1
-# Of the moves of the group that moves most: what moved less did so before or after the timed part.
+# Of the time of the group that has most: what is shared for less is so before or after the timed part.
 WORTH = 0.01
 LEAST_RANKS, LEAST_RHO = 3, 0.9
 THREADS = 2
 PERIOD_US = "1000"  # ten times as many samples as usual: speed is not asked for
 DURATION = "duration_ms"
+# What the simulator counts besides moves, with the time of a watch: 200 us.
+LINE_TIMES = {"LOAM_SIM_LINE_TIMES": "200000"}
 _RUNS_MOST = 20
 
 # By file and line, and by file and function: a sample may be told an instruction too late.
@@ -72,19 +77,24 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A cache line. weight: moves, or samples that it stands for; codes: what used it, each with how often"""
+    """A cache line. codes: what used it, each with how often
+
+    weight: cycles for which cores of the simulated machine shared it, or samples of the host that it stands for
+    """
 
     weight: float
     codes: Mapping[Code, float]
     catches: int = 0
+    moves: int = 0
 
 
 @dataclass
 class Group:
-    """Lines that the same code uses. moves: of the simulator; share: of the host's time; catches: that it rests on"""
+    """Lines that the same code uses. cycles, moves: of the simulator; share: of the host's time; catches: that it rests on"""
 
     codes: dict[Code, float]
-    moves: float
+    cycles: float
+    moves: int = 0
     lines: int = 1
     share: float = 0.0
     catches: int = 0
@@ -113,16 +123,18 @@ class Ranked:
     @property
     def rho(self) -> float | None:
         """The rank correlation; None where the simulator tells fewer than three groups of both apart."""
-        moves = tied([group.moves for group in self.both])
-        if len(set(moves)) < LEAST_RANKS:
-            return None
-        return spearman(moves, [group.share for group in self.both])
+        return correlation([group.cycles for group in self.both], [group.share for group in self.both])
+
+    @property
+    def rho_of_moves(self) -> float | None:
+        """The rank correlation of moves and times on the simulated machine: what counts of moves could tell of time."""
+        return correlation([group.cycles for group in self.groups], tied([group.moves for group in self.groups]))
 
 
 def ranked(program: Program, seconds: float) -> Ranked:
     """Run a program on both; raises: LoamError where one fails. seconds: of the host's runs"""
     asked = _asked(program, MACHINE, {})
-    moved = moves(simulated.perform(asked).statistics, Path(asked.executable.subject.program))
+    moved = simulated_lines(simulated.perform(asked, _Timing()).statistics, Path(asked.executable.subject.program))
     known = workloads.resolve_syncs([program.sync])[0].parameters(program.workload)
     timed = {DURATION: str(int(seconds * 1000))} if DURATION in known else {}
     return measured(program, moved, _asked(program, machines.HOST, timed).command(), seconds)
@@ -138,11 +150,23 @@ def measured(program: Program, moved: Sequence[Line], command: Sequence[str], se
             raise LoamError("selfcheck sharing", program.text, performed.ending, exit_code=1)
         seen = findings.see(performed.processes, Path.cwd())
         lines += watched(seen)
-        samples, wall_s = samples + seen.found.samples, wall_s + performed.wall_s
-        ran += seen.found.beside * seen.found.samples
+        samples, wall_s = samples + seen.findings.samples, wall_s + performed.wall_s
+        ran += seen.findings.beside * seen.findings.samples
         if wall_s >= seconds:
             break
     return Ranked(program, matched(moved, lines, samples), samples, ran / samples if samples else 0.0)
+
+
+class _Timing(RealInstruments):
+    """Those of this checkout, with a simulator that counts the times of lines."""
+
+    def machine(self, name: str) -> machines.Machine:
+        return timing(super().machine(name))
+
+
+def timing(machine: machines.Machine) -> machines.Machine:
+    """The simulated machine, which also counts for how long cores share each line."""
+    return replace(machine, environment={**machine.environment, **LINE_TIMES})
 
 
 def _asked(program: Program, machine: str, timed: Mapping[str, str]) -> simulated.Asked:
@@ -156,17 +180,20 @@ def _asked(program: Program, machine: str, timed: Mapping[str, str]) -> simulate
     return simulated.check(program.workload, request, allocator=program.allocator, executable=executable, every=1)
 
 
-def moves(statistics: str, executable: Path) -> list[Line]:
-    """The lines that moved, from the simulator's statistics; raises: KeyError, TypeError or ValueError as transfers.read"""
+def simulated_lines(statistics: str, executable: Path) -> list[Line]:
+    """The lines that moved most, from the simulator's statistics; raises: KeyError, TypeError or ValueError as transfers.read"""
     lines, sites = transfers.read(statistics, 1)
     places = symbols.places(sites.values(), executable, paths.root())
-    return [Line(line.transfers, _codes((places.get(site), count) for site, count in line.sites)) for line in lines]
+    return [
+        Line(line.shared_cycles, _codes((places.get(site), count) for site, count in line.sites), moves=line.transfers)
+        for line in lines
+    ]
 
 
 def watched(seen: Seen) -> list[Line]:
     """The lines that watches of a run caught another thread in, each with the samples that it stands for."""
     ranked: list[Line] = []
-    basis = Basis.of([watch for process in seen.processes for watch in process.watches], seen.found.samples)
+    basis = Basis.of([watch for process in seen.processes for watch in process.watches], seen.findings.samples)
     for at, process in enumerate(seen.processes):
         lines: dict[int, list[Watch]] = {}
         for watch in process.watches:
@@ -203,20 +230,20 @@ def _codes(places: Iterable[tuple[Place | None, float]]) -> dict[Code, float]:
 
 
 def matched(moved: Iterable[Line], lines: Iterable[Line], samples: int) -> list[Group]:
-    """The groups of lines that moved, those of most moves first, each with what the host's lines of the same code have."""
+    """The groups of lines that moved, those of most time first, each with what the host's lines of the same code have."""
     groups: list[Group] = []
     for line in sorted(moved, key=lambda one: -one.weight):
         if not line.codes:
             continue
         like = next((group for group in groups if alike(group.codes, line.codes) >= ALIKE), None)
         if like is None:
-            groups.append(Group(dict(line.codes), line.weight))
+            groups.append(Group(dict(line.codes), line.weight, line.moves))
             continue
-        like.moves, like.lines = like.moves + line.weight, like.lines + 1
+        like.cycles, like.moves, like.lines = like.cycles + line.weight, like.moves + line.moves, like.lines + 1
         for code, count in line.codes.items():
             like.codes[code] = like.codes.get(code, 0.0) + count
-    groups.sort(key=lambda group: -group.moves)
-    groups = [group for group in groups if group.moves >= WORTH * groups[0].moves]
+    groups.sort(key=lambda group: -group.cycles)
+    groups = [group for group in groups if group.cycles >= WORTH * groups[0].cycles]
     for line in lines:
         nearest = max(groups, key=lambda group: alike(group.codes, line.codes), default=None)
         if nearest is not None and alike(nearest.codes, line.codes) >= KNOWN:
@@ -249,6 +276,12 @@ def tied(values: Sequence[float]) -> list[float]:
         ties[value] = ties[last] if last is not None and value < last * TIED else value
         last = value
     return [ties[value] for value in values]
+
+
+def correlation(times: Sequence[float], other: Sequence[float]) -> float | None:
+    """The rank correlation with times of the simulated machine; None where it tells fewer than LEAST_RANKS apart."""
+    ranks = tied(times)
+    return spearman(ranks, other) if len(set(ranks)) >= LEAST_RANKS else None
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:

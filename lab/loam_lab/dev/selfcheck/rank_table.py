@@ -10,10 +10,9 @@ from typing import Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
-from loam_lab.dev.selfcheck import line_ranks, weighted_lines
+from loam_lab.dev.selfcheck import exit_status, line_ranks, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import PROGRAMS, Program, Ranked
 
-HOLDS, FAILS, TOO_FEW, NOT_RUN = 0, 1, 3, 4
 _BUSY = 0.9  # on a machine of its own another thread runs in nearly all watches of two threads
 
 
@@ -32,10 +31,11 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
         run.check_machine()
     except LoamError as problem:
         console.warn(f"not run: {problem.line()}")
-        return NOT_RUN
+        return exit_status.NOT_RUN
     _prepare(chosen)
     if not as_json:
-        print("| program | moves | lines | time | catches | used most by |\n| --- | ---: | ---: | ---: | ---: | --- |")
+        print("| program | cycles | moves | lines | time | catches | used most by |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     ranked = []
     for program in chosen:
         planted = program == weighted_lines.PLANTED
@@ -52,10 +52,7 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
 
 def status(ranked: Sequence[Ranked]) -> int:
     """HOLDS if the correlation is high enough in all programs that have one, FAILS if not, TOO_FEW where none has one."""
-    correlations = [rho for one in ranked if (rho := one.rho) is not None]
-    if not correlations:
-        return TOO_FEW
-    return HOLDS if min(correlations) >= line_ranks.LEAST_RHO else FAILS
+    return exit_status.of(rho >= line_ranks.LEAST_RHO for one in ranked if (rho := one.rho) is not None)
 
 
 def document(ranked: Sequence[Ranked]) -> dict[str, Any]:
@@ -64,11 +61,12 @@ def document(ranked: Sequence[Ranked]) -> dict[str, Any]:
         "schema": 1, "machine": line_ranks.MACHINE, "status": status(ranked),
         "programs": [
             {
-                **asdict(one.program), "rank_correlation": one.rho, "samples": one.samples, "beside": one.beside,
+                **asdict(one.program), "rank_correlation": one.rho, "rank_correlation_of_moves": one.rho_of_moves,
+                "samples": one.samples, "beside": one.beside,
                 "groups": [
                     {
-                        "used_by": group.name, "moves": group.moves, "lines": group.lines, "share": group.share,
-                        "catches": group.catches,
+                        "used_by": group.name, "cycles": group.cycles, "moves": group.moves, "lines": group.lines,
+                        "share": group.share, "catches": group.catches,
                     }
                     for group in one.groups
                 ],
@@ -83,12 +81,12 @@ def _show(one: Ranked) -> None:
     outcome = (
         f"rank correlation {rho:.2f} over {len(one.both)}" if rho is not None else "fewer than three groups told apart"
     )
-    print(f"| **{one.program.text}** | | | | {one.samples} samples | {outcome} |")
+    if (of_moves := one.rho_of_moves) is not None:
+        outcome += f"; of its moves {of_moves:.2f} over {len(one.groups)}"
+    print(f"| **{one.program.text}** | | | | | {one.samples} samples | {outcome} |")
     for group in one.groups:
-        print(
-            f"| | {group.moves:.0f} | {group.lines} | {100 * group.share:.1f} % | {group.catches} | {group.name} |",
-            flush=True,
-        )
+        figures = f"{group.cycles:.0f} | {group.moves} | {group.lines} | {100 * group.share:.1f} % | {group.catches}"
+        print(f"| | {figures} | {group.name} |", flush=True)
 
 
 def _prepare(programs: Sequence[Program]) -> None:

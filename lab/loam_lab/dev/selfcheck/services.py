@@ -37,10 +37,11 @@ from typing import Any
 
 from loam_lab.base import console, paths, subcommands
 from loam_lab.base.errors import LoamError, unknown
+from loam_lab.dev.selfcheck import exit_status
 
 FOLDER = "lab/services"
 ALLOCATORS = "glibc,jemalloc,tcmalloc"
-REPEATS, TOO_FEW = 10, 3
+REPEATS = 10
 SAME_MIN, LONGEST_S = 0.9, 300.0
 
 
@@ -321,9 +322,7 @@ def main(arguments: Sequence[str], one: Ask = walk) -> int:
         print(json.dumps({"schema": 1, "rows": [asdict(row) for row in rows], "missing": lacking}, indent=1))
     else:
         _show(rows)
-    if any(row.kept is False for row in rows):
-        return 1
-    return TOO_FEW if not rows or lacking or any(row.kept is None for row in rows) else 0
+    return exit_status.of([*(row.kept for row in rows), *(None for _ in lacking)])
 
 
 def _show(rows: Sequence[Row]) -> None:

@@ -10,9 +10,9 @@ many runs it was found with the right kind (and for two blocks both places that 
 covers the share. What must hold, for shares of 5 % or more: found in 19 of 20, covered in 18 of 20. Of runs in which
 nothing is shared at most 1 in 100 may name a line.
 
-With --ranks workloads of ours run under the sampler and on sim:host, which counts each move of a cache line. The table has
-the lines that both name, grouped by the code that uses them, and of each program the rank correlation of moves and shares of
-time. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
+With --ranks workloads of ours run under the sampler and on sim:host, which counts for each cache line the time that cores share
+it. The table has the lines that both name, grouped by the code that uses them, and of each program the rank correlation of that
+time and the sampler's shares. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
 
 A wait for the line is part of the shared time, in both: threads need a processor each.
 
@@ -33,6 +33,7 @@ from typing import Any
 from loam_lab.base import console, subcommands
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import document, findings, run
+from loam_lab.dev.selfcheck import exit_status
 
 # The kind of each planted case, as explain calls it.
 KINDS = {
@@ -45,7 +46,6 @@ REPEATS, SECONDS = 20, 5.0
 LEAST_PERCENT = 5  # from here on a share must be found
 FOUND, COVERED, WRONG = 19 / 20, 18 / 20, 2 / 200
 PROGRAM, MADE_BY, UNPLACED = "planted-sharers", "make_block", "ended with status 3"
-TOO_FEW, NOT_RUN = 3, 4
 _PLANTED = re.compile(r"sharers: ([0-9.]+) of the time")
 
 
@@ -142,9 +142,9 @@ def wrongly_named(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def status(rows: Sequence[Row]) -> int:
-    """0 if all that must hold does, 1 if not."""
+    """HOLDS if all that must hold does, FAILS if not."""
     wrong, of = wrongly_named(rows)
-    return 0 if all(one.holds for one in rows) and wrong <= WRONG * of else 1
+    return exit_status.of([*(one.holds for one in rows), wrong <= WRONG * of])
 
 
 def program() -> str:
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str]) -> int:
         planted = program()
     except LoamError as problem:
         console.warn(f"not run: {problem.line()}")
-        return NOT_RUN
+        return exit_status.NOT_RUN
     if max(threads) > (os.cpu_count() or 1):
         console.warn("more threads than processors: they take turns, and share less than is planted")
     if not options.json:
@@ -205,5 +205,5 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps({"schema": 1, "rows": [{**asdict(one), "holds": one.holds} for one in rows]}, indent=1))
     if options.repeats < REPEATS:
         console.note(f"fewer than {REPEATS} repeats do not tell whether the figures hold")
-        return TOO_FEW
+        return exit_status.TOO_FEW
     return status(rows)

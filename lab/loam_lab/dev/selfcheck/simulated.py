@@ -26,6 +26,7 @@ from pathlib import Path
 
 from loam_lab.base import console, paths, subcommands
 from loam_lab.base.errors import LoamError
+from loam_lab.dev.selfcheck import exit_status
 from loam_lab.model.result import Cell, Result, read
 from loam_lab.subjects.machines import HOST
 from loam_lab.subjects.simulated import PREFIX
@@ -38,7 +39,6 @@ FAR = 2.0
 # On the host as long as a run usually is; of the simulated machine's own time, and as many seeds as tell rates of some per cent.
 HOST_MS, SIMULATED_MS, SIMULATED_BLOCKS = 100, 10, 5
 BLOCKS = 10
-NOTHING_TOLD = 3
 # The unit of values that are factors themselves: they are compared, not their pairs alone.
 FACTOR = "times"
 
@@ -218,15 +218,15 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the tables")
     options = parser.parse_args(arguments)
-    answers, status = [], 0
+    answers, status = [], exit_status.HOLDS
     for question in QUESTIONS:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
         apart = pairs(host, simulated)
         factors = factors_of(question, host, simulated)
         if not all(pair.agrees and pair.near for pair in apart) or not all(map(is_near, factors.values())):
-            status = 1
+            status = exit_status.FAILS
         elif not apart and not factors:
-            status = status or NOTHING_TOLD
+            status = status or exit_status.TOO_FEW
         if options.json:
             answers.append({
                 "question": question.what, "unit": question.unit,
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
             _print_pairs(question, host, simulated, apart)
     if options.json:
         print(json.dumps({"schema": 1, "clear": CLEAR, "far": FAR, "questions": answers}, indent=1))
-    elif status == NOTHING_TOLD:
+    elif status == exit_status.TOO_FEW:
         console.note(
             "on one question the host tells no two variants apart; try again when the machine is quiet, or with more --blocks"
         )

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loam_lab.base import console, subcommands
+from loam_lab.dev.selfcheck import exit_status
 from loam_lab.judging.statistics import intervals
 from loam_lab.judging.statistics.intervals import Array
 
@@ -32,7 +33,7 @@ STEP_S, SLICE_STEPS, TICK_STEPS = 20e-6, 50, 200
 RUN_STEPS = 100 * SLICE_STEPS
 THREADS, BLOCKS, STUDIES = 2, 10, 200
 # Medians of fewer studies wander by more than the bias that is allowed.
-STUDIES_MIN, TOO_FEW = 100, 3
+STUDIES_MIN = 100
 RUN_NOISE, STEP_NOISE = 0.01, 0.05
 COLD, COLD_STEPS, ALONE = 0.8, 10, 1.08
 DISTURBED_SHARE = 0.02
@@ -276,5 +277,5 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps({"schema": 1, "rows": [{**asdict(row), "true": row.true} for row in judged]}, indent=1))
     if options.studies < STUDIES_MIN:
         console.note(f"fewer than {STUDIES_MIN} studies do not tell whether slices are biased")
-        return TOO_FEW
-    return 0 if all(row.true for row in judged) else 1
+        return exit_status.TOO_FEW
+    return exit_status.of(row.true for row in judged)

@@ -1,6 +1,6 @@
 """A planted program that uses five lines, each half as often as the one before: the ranking that nobody can doubt.
 
-Workloads differ from it in one thing: there a line's share of time and its moves may have different reasons, such as a wait.
+Here a line's share of time is as its moves are; in workloads the two may have different reasons, such as a wait.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def ranked(seconds: float) -> Ranked:
     source = paths.root() / SOURCE
     with tempfile.TemporaryDirectory(prefix="loam-weighted-") as folder:
         simulated = simulate.compiled([source], ["-O2"], machine.preset or "", Path(folder))
-        counted = simulate.counted(simulated, [str(SIMULATED_STEPS)], PLANTED.allocator, machine)
-        moved = line_ranks.moves(json.dumps(counted), simulated)
+        counted = simulate.counted(simulated, [str(SIMULATED_STEPS)], PLANTED.allocator, line_ranks.timing(machine))
+        moved = line_ranks.simulated_lines(json.dumps(counted), simulated)
         own = Path(folder) / "weighted"
         done = subprocess.run(
             ["g++", *_FLAGS, "-o", str(own), str(source)],

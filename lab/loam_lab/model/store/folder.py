@@ -105,11 +105,6 @@ def read_result(folder: Path) -> Result:
         raise LoamError("result", file, f"cannot be read: {problem.strerror}", result.AGAIN) from None
 
 
-def _revision(content: Mapping[str, Any]) -> str:
-    build = content.get("build")
-    return str(build.get("revision") or "") if isinstance(build, dict) else ""
-
-
 def _read_json(file: Path, hint: str) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text())

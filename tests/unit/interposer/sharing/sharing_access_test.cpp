@@ -40,19 +40,19 @@ class Sampled : public ::testing::Test {
 };
 
 TEST_F(Sampled, AfterASlowInstructionItsOperandIsTaken) {
-  const Access found = sample({0xF0, 0x48, 0x83, 0x07, 0x01}, {});  // lock add qword [rdi], 1
-  EXPECT_EQ(found.address, value(PERF_REG_X86_DI));
-  EXPECT_EQ(found.ip, ip_ - 5);
-  EXPECT_EQ(found.bytes, 8u);
-  EXPECT_TRUE(found.writes);
+  const Access access = sample({0xF0, 0x48, 0x83, 0x07, 0x01}, {});  // lock add qword [rdi], 1
+  EXPECT_EQ(access.address, value(PERF_REG_X86_DI));
+  EXPECT_EQ(access.ip, ip_ - 5);
+  EXPECT_EQ(access.bytes, 8u);
+  EXPECT_TRUE(access.writes);
 }
 
 TEST_F(Sampled, AnOperandWhoseRegisterTheInstructionWroteIsNotKnownAnyMore) {
   // mov rax, [rax] | mov rcx, [rbx + rdx * 8 + 16]
-  const Access found = sample({0x48, 0x8B, 0x00}, {0x48, 0x8B, 0x4C, 0xD3, 0x10});
-  EXPECT_EQ(found.address, value(PERF_REG_X86_BX) + 8 * value(PERF_REG_X86_DX) + 16);
-  EXPECT_EQ(found.ip, ip_);
-  EXPECT_FALSE(found.writes);
+  const Access access = sample({0x48, 0x8B, 0x00}, {0x48, 0x8B, 0x4C, 0xD3, 0x10});
+  EXPECT_EQ(access.address, value(PERF_REG_X86_BX) + 8 * value(PERF_REG_X86_DX) + 16);
+  EXPECT_EQ(access.ip, ip_);
+  EXPECT_FALSE(access.writes);
 }
 
 TEST_F(Sampled, NorIsOneThatAnInstructionOnTheWayWrote) {
@@ -62,9 +62,9 @@ TEST_F(Sampled, NorIsOneThatAnInstructionOnTheWayWrote) {
 
 TEST_F(Sampled, ALoopIsClosed) {
   // mov [rdi], rax; nop | dec rsi; jne to the mov
-  const Access found = sample({0x48, 0x89, 0x07, 0x90}, {0x48, 0xFF, 0xCE, 0x75, 0xF7});
-  EXPECT_EQ(found.address, value(PERF_REG_X86_DI));
-  EXPECT_TRUE(found.writes);
+  const Access access = sample({0x48, 0x89, 0x07, 0x90}, {0x48, 0xFF, 0xCE, 0x75, 0xF7});
+  EXPECT_EQ(access.address, value(PERF_REG_X86_DI));
+  EXPECT_TRUE(access.writes);
 }
 
 TEST_F(Sampled, TheOwnStackCountsOnlyWhereThereIsNothingElse) {
@@ -87,8 +87,8 @@ TEST_F(Sampled, StaticDataIsReachedFromTheInstructionBehind) {
 }
 
 TEST_F(Sampled, CopiesOfStringsAreRead) {
-  const Access found = sample({}, {0xF3, 0x48, 0xA5});  // | rep movsq
-  EXPECT_TRUE(found.address == value(PERF_REG_X86_DI) || found.address == value(PERF_REG_X86_SI));
+  const Access access = sample({}, {0xF3, 0x48, 0xA5});  // | rep movsq
+  EXPECT_TRUE(access.address == value(PERF_REG_X86_DI) || access.address == value(PERF_REG_X86_SI));
 }
 
 TEST_F(Sampled, AddressesThatAreOnlyComputedAreNoAccess) {

@@ -22,23 +22,23 @@ class BlocksTest : public ::testing::Test {
 };
 
 TEST_F(BlocksTest, EachByteOfABlockLeadsToIt) {
-  blocks_->made(at(kHere), 40, 77, 5);
+  blocks_->add(at(kHere), 40, 77, 5);
   for (std::uintptr_t byte = 0; byte < 40; ++byte) EXPECT_EQ(start_of(kHere + byte), kHere);
-  const Block found = blocks_->find(kHere + 39);
-  EXPECT_EQ(found.bytes, 40u);
-  EXPECT_EQ(found.thread, 77u);
-  EXPECT_EQ(found.site, 5u);
+  const Block block = blocks_->find(kHere + 39);
+  EXPECT_EQ(block.bytes, 40u);
+  EXPECT_EQ(block.thread, 77u);
+  EXPECT_EQ(block.site, 5u);
 }
 
 TEST_F(BlocksTest, TheBytesBesideABlockAreNobodys) {
-  blocks_->made(at(kHere), 40, 1, 1);
+  blocks_->add(at(kHere), 40, 1, 1);
   EXPECT_EQ(start_of(kHere + 40), 0u);
   EXPECT_EQ(start_of(kHere - 1), 0u);
 }
 
 TEST_F(BlocksTest, NeighboursAreToldApart) {
-  blocks_->made(at(kHere), 16, 1, 1);
-  blocks_->made(at(kHere + 16), 8, 2, 2);
+  blocks_->add(at(kHere), 16, 1, 1);
+  blocks_->add(at(kHere + 16), 8, 2, 2);
   EXPECT_EQ(start_of(kHere + 15), kHere);
   EXPECT_EQ(start_of(kHere + 16), kHere + 16);
   EXPECT_EQ(start_of(kHere + 24), 0u);
@@ -46,55 +46,55 @@ TEST_F(BlocksTest, NeighboursAreToldApart) {
 
 // As mimalloc and tcmalloc place them.
 TEST_F(BlocksTest, BlocksOfEightBytesSideBySideAreToldApart) {
-  for (std::uintptr_t n = 0; n < 8; ++n) blocks_->made(at(kHere + 8 * n), 8, n + 1, n + 10);
+  for (std::uintptr_t n = 0; n < 8; ++n) blocks_->add(at(kHere + 8 * n), 8, n + 1, n + 10);
   for (std::uintptr_t byte = 0; byte < 64; ++byte) {
-    const Block found = blocks_->find(kHere + byte);
-    EXPECT_EQ(found.start, kHere + byte / 8 * 8);
-    EXPECT_EQ(found.thread, byte / 8 + 1);
-    EXPECT_EQ(found.site, byte / 8 + 10);
+    const Block block = blocks_->find(kHere + byte);
+    EXPECT_EQ(block.start, kHere + byte / 8 * 8);
+    EXPECT_EQ(block.thread, byte / 8 + 1);
+    EXPECT_EQ(block.site, byte / 8 + 10);
   }
-  EXPECT_TRUE(blocks_->gone(at(kHere + 8)));
+  EXPECT_TRUE(blocks_->remove(at(kHere + 8)));
   EXPECT_EQ(start_of(kHere + 8), 0u);
   EXPECT_EQ(start_of(kHere), kHere);
   EXPECT_EQ(start_of(kHere + 16), kHere + 16);
 }
 
 TEST_F(BlocksTest, ALongBlockMayStartInTheUpperHalf) {
-  blocks_->made(at(kHere + 8), 100'000, 1, 1);
+  blocks_->add(at(kHere + 8), 100'000, 1, 1);
   EXPECT_EQ(start_of(kHere + 8), kHere + 8);
   EXPECT_EQ(start_of(kHere + 100'007), kHere + 8);
   EXPECT_EQ(start_of(kHere), 0u);
 }
 
 TEST_F(BlocksTest, ABlockThatIsGoneIsNotFound) {
-  blocks_->made(at(kHere), 64, 1, 1);
-  EXPECT_TRUE(blocks_->gone(at(kHere)));
-  EXPECT_FALSE(blocks_->gone(at(kHere)));
+  blocks_->add(at(kHere), 64, 1, 1);
+  EXPECT_TRUE(blocks_->remove(at(kHere)));
+  EXPECT_FALSE(blocks_->remove(at(kHere)));
   EXPECT_EQ(start_of(kHere), 0u);
-  blocks_->made(at(kHere), 16, 3, 4);
+  blocks_->add(at(kHere), 16, 3, 4);
   EXPECT_EQ(blocks_->find(kHere).site, 4u);
 }
 
 TEST_F(BlocksTest, LongBlocksAreFoundFromAnyByte) {
   for (const std::uint64_t bytes : {Blocks::kLong - 1, Blocks::kLong, std::size_t{1} << 22, std::size_t{1} << 34}) {
-    blocks_->made(at(kHere), bytes, 9, 8);
+    blocks_->add(at(kHere), bytes, 9, 8);
     for (const std::uint64_t byte : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
-      const Block found = blocks_->find(kHere + byte);
-      EXPECT_EQ(found.start, kHere) << bytes << " bytes, byte " << byte;
-      EXPECT_EQ(found.bytes, bytes);
-      EXPECT_EQ(found.thread, 9u);
-      EXPECT_EQ(found.site, 8u);
+      const Block block = blocks_->find(kHere + byte);
+      EXPECT_EQ(block.start, kHere) << bytes << " bytes, byte " << byte;
+      EXPECT_EQ(block.bytes, bytes);
+      EXPECT_EQ(block.thread, 9u);
+      EXPECT_EQ(block.site, 8u);
     }
     EXPECT_EQ(start_of(kHere + bytes), 0u);
-    EXPECT_TRUE(blocks_->gone(at(kHere)));
+    EXPECT_TRUE(blocks_->remove(at(kHere)));
     EXPECT_EQ(start_of(kHere), 0u);
     EXPECT_EQ(start_of(kHere + bytes - 1), 0u);
   }
 }
 
 TEST_F(BlocksTest, ASmallBlockBehindALongOneIsItsOwn) {
-  blocks_->made(at(kHere), 100'000, 1, 1);
-  blocks_->made(at(kHere + 100'016), 16, 2, 2);
+  blocks_->add(at(kHere), 100'000, 1, 1);
+  blocks_->add(at(kHere + 100'016), 16, 2, 2);
   EXPECT_EQ(start_of(kHere + 99'999), kHere);
   EXPECT_EQ(start_of(kHere + 100'020), kHere + 100'016);
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import pairs, story
-from loam_lab.commands.explain.sharing import compared, document, findings, proving, run, sites
+from loam_lab.commands.explain.sharing import comparison, document, findings, proof, run, sites
 from loam_lab.commands.explain.sharing.findings import Seen
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def explain(
     returns: 0, 1 if the command failed; raises: LoamError
     """
     if apart is not None:
-        allocator = allocator or proving.ALLOCATOR
-        if allocator != proving.ALLOCATOR:
+        allocator = allocator or proof.ALLOCATOR
+        if allocator != proof.ALLOCATOR:
             raise LoamError(
                 "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
             )
@@ -58,7 +58,7 @@ def explain(
         explained["apart"] = _put_apart(run.words(what), apart, seen, instruments)
     if page is not None:
         from loam_lab.model import explanation
-        from loam_lab.presenting.report import explained as pages
+        from loam_lab.presenting.report import explanation_page as pages
 
         page.write_text(pages.render(explanation.typed(explained)), encoding="utf-8")
         console.note(f"wrote {page}")
@@ -89,13 +89,13 @@ def compare(
         performed = run.perform(what, allocator, instruments)
         return document.of(run.words(what), allocator, findings.see(performed.processes, Path.cwd()), performed)
 
-    found = compared.run(allocators, explained)
-    told = compared.as_json(run.words(what), found)
+    runs = comparison.run(allocators, explained)
+    result = comparison.as_json(run.words(what), runs)
     if as_json:
-        console.print_json(told)
+        console.print_json(result)
     else:
-        compared.show(told)
-    return 1 if any(one.problem for one in found) else 0
+        comparison.show(result)
+    return 1 if any(one.problem for one in runs) else 0
 
 
 def check_file(option: str, file: Path) -> None:
@@ -122,15 +122,15 @@ def _put_apart(
     command: Sequence[str], file: Path, before: Seen, instruments: Instruments | None
 ) -> dict[str, Any] | None:
     """Write the sites at fault and prove what it does to put their blocks apart; None where no site is at fault"""
-    found = sites.at_fault(before)
-    if not found:
+    at_fault = sites.at_fault(before)
+    if not at_fault:
         return None
-    proving.write(file, command, found)
-    performed = run.perform(command, proving.ALLOCATOR, instruments, proving.variables(file))
+    proof.write(file, command, at_fault)
+    performed = run.perform(command, proof.ALLOCATOR, instruments, proof.variables(file))
     after = findings.see(performed.processes, Path.cwd())
-    return proving.as_json(
-        file, found, proving.shared(before), proving.shared(after),
-        proving.time(command, file, instruments), proving.complaints(performed.stderr_tail),
+    return proof.as_json(
+        file, at_fault, proof.shared(before), proof.shared(after),
+        proof.time(command, file, instruments), proof.complaints(performed.stderr_tail),
     )  # fmt: skip
 
 

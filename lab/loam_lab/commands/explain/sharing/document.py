@@ -8,10 +8,10 @@ from typing import Any
 
 from loam_lab.commands.explain import pairs
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
-from loam_lab.commands.explain.sharing import kinds, line, refused, told
-from loam_lab.commands.explain.sharing.findings import Found, Seen
+from loam_lab.commands.explain.sharing import kinds, line, refusals, sentences
+from loam_lab.commands.explain.sharing.findings import Finding, Seen
+from loam_lab.commands.explain.sharing.provider import Provider
 from loam_lab.commands.explain.sharing.run import Performed
-from loam_lab.commands.explain.sharing.served import Served
 from loam_lab.commands.explain.sharing.watches import Process
 
 SCHEMA = 1
@@ -22,9 +22,9 @@ def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Per
 
     allocator: None for the program as it is; performed: how the run went
     """
-    found, processes = seen.found, seen.processes
+    findings, processes = seen.findings, seen.processes
     performed = performed or Performed()
-    by = performed.served if allocator is None else Served(allocator)
+    by = performed.provider if allocator is None else Provider(allocator)
     window_us = max((process.window_ns for process in processes), default=0) / 1000
     return {
         "schema": SCHEMA,
@@ -34,19 +34,19 @@ def of(command: Sequence[str], allocator: str | None, seen: Seen, performed: Per
             "period_us": max((process.period_ns for process in processes), default=0) / 1000,
             "wall_s": performed.wall_s, "ending": performed.ending,
         },
-        "samples": found.samples, "watched": found.watched, "beside": found.beside,
+        "samples": findings.samples, "watched": findings.watched, "beside": findings.beside,
         "lost": sum(process.lost for process in processes),
-        "shared": found.any.as_json(),
+        "shared": findings.any.as_json(),
         "words": [
-            *told.words(found, window_us), *refused.words(processes), *_endings(processes, performed),
+            *sentences.words(findings, window_us), *refusals.words(processes), *_endings(processes, performed),
             *([by.words] if by.words else []),
         ],
         "kinds": [
-            {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
+            {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in findings.kinds
         ],
-        "blocks": [_blocks_json(one, seen) for one in found.blocks],
-        "lines": [_lines_json(one) for one in found.lines],
-        "threads": [{"threads": one.key, **one.share.as_json()} for one in found.threads],
+        "blocks": [_blocks_json(one, seen) for one in findings.blocks],
+        "lines": [_lines_json(one) for one in findings.lines],
+        "threads": [{"threads": one.key, **one.share.as_json()} for one in findings.threads],
     }  # fmt: skip
 
 
@@ -59,16 +59,16 @@ def _endings(processes: Sequence[Process], performed: Performed) -> list[str]:
     return [f"{which} ended by _exit or by a signal, without exit handlers; what was seen until then counts."]
 
 
-def _blocks_json(one: Found, seen: Seen) -> dict[str, Any]:
+def _blocks_json(one: Finding, seen: Seen) -> dict[str, Any]:
     assert isinstance(one.key, BlockPair)
     return {
-        **one.share.as_json(), "named": one.named, **pairs.pair_of_blocks(one.key, told.UNIT),
+        **one.share.as_json(), "named": one.named, **pairs.pair_of_blocks(one.key, sentences.UNIT),
         "line": [{"word": number, **counts} for number, counts in one.words.items()],
         "picture": line.picture(one, seen),
     }  # fmt: skip
 
 
-def _lines_json(one: Found) -> dict[str, Any]:
+def _lines_json(one: Finding) -> dict[str, Any]:
     assert isinstance(one.key, LinePair)
     return {
         **one.share.as_json(), "sampled": pairs.place_json(one.key.lost), "other": pairs.place_json(one.key.won)

@@ -32,7 +32,7 @@ class Catch:
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """A pair, or a kind, with its share.
 
     words: of the cache line, by number, who used them: "own" or "other", how often; catches: all that it rests on
@@ -57,10 +57,10 @@ class Findings:
     watched: int
     any: Share
     beside: float
-    kinds: list[Found]
-    blocks: list[Found]
-    lines: list[Found]
-    threads: list[Found]
+    kinds: list[Finding]
+    blocks: list[Finding]
+    lines: list[Finding]
+    threads: list[Finding]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Seen:
 
     processes: Sequence[Process]
     names: Names
-    found: Findings
+    findings: Findings
 
 
 def see(processes: Sequence[Process], root: Path) -> Seen:
@@ -91,7 +91,7 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
 
     basis = Basis.of(watches, samples)
 
-    def grouped(key: Callable[[Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Found]:
+    def grouped(key: Callable[[Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Finding]:
         return _grouped(catches, key, basis)
 
     together = grouped(lambda _: "any")
@@ -109,11 +109,11 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
 
 def _grouped(
     catches: Sequence[Catch], key: Callable[[Catch], BlockPair | LinePair | str | tuple[int, int]], basis: Basis
-) -> list[Found]:
+) -> list[Finding]:
     members: dict[BlockPair | LinePair | str | tuple[int, int], dict[int, list[Catch]]] = {}
     for one in catches:
         members.setdefault(key(one), {}).setdefault(id(one.watch), []).append(one)
-    found = []
+    groups = []
     for group, watches in members.items():
         hits = [
             Hit(
@@ -124,8 +124,8 @@ def _grouped(
             for of in watches.values()
         ]
         of_group = tuple(one for of in watches.values() for one in of)
-        found.append(Found(group, estimate.share(hits, basis), _words(hits), of_group))
-    return sorted(found, key=lambda one: -one.share.share)
+        groups.append(Finding(group, estimate.share(hits, basis), _words(hits), of_group))
+    return sorted(groups, key=lambda one: -one.share.share)
 
 
 def _words(hits: Sequence[Hit]) -> dict[int, dict[str, int]]:

@@ -57,9 +57,9 @@ def _holder(at: int, process: Process, address: int, block: watches.Block | None
     """What an address lies in: a block, a static variable, a stack; None where that is not known."""
     if block is not None:
         return Block(block.start, block.bytes, 0, block.thread, names.stacks.get((at, block.stack), 0))
-    found = process.loaded.in_file(address)
-    if found is not None:
-        file, there = found
+    place = process.loaded.in_file(address)
+    if place is not None:
+        file, there = place
         variable = symtab.variable(file, there)
         if variable is None:
             return Block(address, 0, 0, 0, 0, f"static data of {file.rpartition('/')[2]}")

@@ -8,7 +8,7 @@ from typing import Any
 from loam_lab.commands.explain import pairs
 from loam_lab.commands.explain.evidence import Party
 from loam_lab.commands.explain.sharing.estimate import number
-from loam_lab.commands.explain.sharing.findings import Catch, Found, Seen
+from loam_lab.commands.explain.sharing.findings import Catch, Finding, Seen
 from loam_lab.commands.explain.sharing.watches import LINE_BYTES, WORD_BYTES
 from loam_lab.subjects.symbols import UNKNOWN
 
@@ -17,7 +17,7 @@ from loam_lab.subjects.symbols import UNKNOWN
 READ, WROTE, USED = "read", "wrote", "read or wrote"
 
 
-def picture(one: Found, seen: Seen) -> dict[str, Any] | None:
+def picture(one: Finding, seen: Seen) -> dict[str, Any] | None:
     """The line of the pair that was caught most often; None where nothing was caught.
 
     start: of a block, from the beginning of the line, negative if it begins before; first, last: bytes of the line
@@ -37,18 +37,18 @@ def picture(one: Found, seen: Seen) -> dict[str, Any] | None:
 
 
 def _blocks(catches: list[Catch], line: int, seen: Seen) -> list[dict[str, Any]]:
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    blocks: dict[tuple[int, int], dict[str, Any]] = {}
     for catch in catches:
         parties: tuple[Party | None, ...] = (catch.conflict.mine, catch.conflict.theirs)
         for party in parties:
             block = party.block if party is not None else None
-            if block is None or (block.start, block.bytes) in found:
+            if block is None or (block.start, block.bytes) in blocks:
                 continue
-            found[block.start, block.bytes] = {
+            blocks[block.start, block.bytes] = {
                 "start": block.start - line, "bytes": block.bytes, "thread": block.thread, "name": block.name,
                 "made": pairs.place_json(seen.names.places.get(block.site, UNKNOWN)),
             }  # fmt: skip
-    return [found[key] for key in sorted(found)]
+    return [blocks[key] for key in sorted(blocks)]
 
 
 def _accesses(catches: list[Catch], seen: Seen) -> list[dict[str, Any]]:

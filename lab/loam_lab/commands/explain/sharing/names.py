@@ -15,6 +15,7 @@ from loam_lab.subjects.symbols import Frame, Place
 # who called it.
 RUNTIME = ("libc.so", "libstdc++.so", "libgcc_s.so", "libm.so", "libpthread.so", "ld-linux")
 UNKNOWN = "??"  # what addr2line calls what it does not know
+ADDRESS = "0x"  # what the name of a place begins with that has neither a line nor a symbol
 Chains = dict[tuple[str, int], tuple[Frame, ...]]
 
 
@@ -43,8 +44,8 @@ def find(processes: Sequence[Process], root: Path) -> Names:
     wanted: dict[tuple[int, int], tuple[str, int]] = {}
     for at, process in enumerate(processes):
         for address in _addresses(process):
-            if (found := process.loaded.in_file(address - 1)) is not None:
-                wanted[at, address] = found
+            if (place := process.loaded.in_file(address - 1)) is not None:
+                wanted[at, address] = place
     chains = _chains(wanted.values(), root)
     names = Names()
 
@@ -78,10 +79,10 @@ def _code(process: Process) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _addresses(process: Process) -> set[int]:
-    found = {caller for callers in process.stacks.values() for caller in callers}
+    addresses = {caller for callers in process.stacks.values() for caller in callers}
     for address, callers in _code(process):
-        found |= {address, *callers}
-    return found
+        addresses |= {address, *callers}
+    return addresses
 
 
 def _add(names: Names, chain: Sequence[Frame], outer: Sequence[Frame] = ()) -> int:
@@ -112,17 +113,22 @@ def _chains(places: Iterable[tuple[str, int]], root: Path) -> Chains:
     by_file: dict[str, set[int]] = {}
     for file, address in places:
         by_file.setdefault(file, set()).add(address)
-    found: Chains = {}
+    chains: Chains = {}
     for file, addresses in by_file.items():
         if not Path(file).is_file():
             continue
         for address, chain in symbols.frames(Path(file), sorted(addresses), root).items():
             lines = () if Path(file).name.startswith(RUNTIME) else tuple(frame for frame in chain if frame.line)
-            found[file, address] = lines or (_by_symbol(file, address),)
-    return found
+            chains[file, address] = lines or (_by_symbol(file, address),)
+    return chains
 
 
 def _by_symbol(file: str, address: int) -> Frame:
-    """Addr2line names the nearest symbol before an address; here an address behind the symbol's end has no name."""
-    name = symtab.function(file, address).partition("@")[0]
-    return Frame(functions.short(name) if name else UNKNOWN, Path(file).name, 0)
+    """Addr2line names the nearest symbol before an address; here an address behind the symbol's end has no name.
+
+    In a file of the program's own that is stripped the address stands for one: it is the program that allocates, or waits.
+    """
+    own, name = Path(file).name, symtab.function(file, address).partition("@")[0]
+    if name:
+        return Frame(functions.short(name), own, 0)
+    return Frame(UNKNOWN if own.startswith(RUNTIME) else f"{ADDRESS}{address:x}", own, 0)

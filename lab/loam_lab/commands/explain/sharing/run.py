@@ -22,8 +22,8 @@ from loam_lab.campaign.measure.instruments import (
 from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import job, linkage, once, target
 from loam_lab.commands.bench.job import Job
-from loam_lab.commands.explain.sharing import refused, served, watches
-from loam_lab.commands.explain.sharing.served import Served
+from loam_lab.commands.explain.sharing import provider, refusals, watches
+from loam_lab.commands.explain.sharing.provider import Provider
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.allocators import preflight, preloading
 
@@ -42,14 +42,14 @@ MACHINE = "x86_64"
 class Performed:
     """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error.
 
-    served: by what, where no allocator was chosen
+    provider: what served it, where no allocator was chosen
     """
 
     processes: list[Process] = field(default_factory=list)
     ending: str = ""
     wall_s: float = 0.0
     stderr_tail: str = ""
-    served: Served = field(default_factory=Served)
+    provider: Provider = field(default_factory=Provider)
 
 
 def check_machine() -> None:
@@ -73,7 +73,7 @@ def check_machine() -> None:
         )  # fmt: skip
     # A container's filter holds for the command, too: it is told before the command runs.
     if number := events.clock_refused():
-        raise refused.error(None, refused.CLOCK, number)
+        raise refusals.error(None, refusals.CLOCK, number)
 
 
 def words(what: Sequence[str] | Job) -> list[str]:
@@ -96,11 +96,11 @@ def perform(
     argv = [target.program(first, "explain"), *rest]
     text = job.joined(words(what))
     # A program that is linked with another allocator is served by libc only if that is preloaded, too.
-    before = linkage.find([argv]).before_own if allocator == served.LIBC else ()
+    before = linkage.find([argv]).before_own if allocator == provider.LIBC else ()
     using = instruments or RealInstruments(before_own=before)
     # In front of the allocator: the probe knows it, and judges what is behind.  libc's is never preloaded, so that the
     # program as it is keeps its own.
-    chosen = replace(using.allocator(allocator or served.LIBC), front=paths.load_paths()["libraries"][LIBRARY])
+    chosen = replace(using.allocator(allocator or provider.LIBC), front=paths.load_paths()["libraries"][LIBRARY])
     user, dropped = without_allocator_settings(os.environ)
     if dropped:
         console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
@@ -121,12 +121,14 @@ def perform(
             ) from None
         proof = using.proof(proof_file, chosen, outcome, argv)
         processes = _read(sorted(Path(folder).glob("watches.*")))
-        by = served.find(proof_file, chosen.front, {process.pid for process in processes})
+        by = provider.find(proof_file, chosen.front, {process.pid for process in processes})
     # A malloc of the program's own keeps allocators out, not the sampler.
     own = allocator is None and proof.status == "wrong"
     if proof.status != "proven" and not processes and not own:
-        why = "; ".join(preflight.obstacles(argv)) or "; ".join(proof.reasons)
-        raise LoamError("explain", text, f"cannot be watched: {why}", "explain a program that is linked dynamically")
+        # Each obstacle says what to do about it.
+        obstacles = "; ".join(preflight.obstacles(argv))
+        hint = "" if obstacles else "explain a program that is linked dynamically"
+        raise LoamError("explain", text, f"cannot be watched: {obstacles or '; '.join(proof.reasons)}", hint)
     if proof.status == "wrong" and not own:
         raise LoamError(
             "--allocator", allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
@@ -138,7 +140,7 @@ def perform(
             "explain", text, ending or "never started a second thread, so nothing can be shared",
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
-    refused.check(text, processes, ending)
+    refusals.check(text, processes, ending)
     return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail, by)
 
 
@@ -151,25 +153,25 @@ def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> 
 
 
 def _read(files: Sequence[Path]) -> list[Process]:
-    found = []
+    processes = []
     for file in files:
         content = file.read_bytes()
         if not any(content[: watches.HEAD.size]):
             continue  # its process ended before a word was written
         try:
-            found.append(watches.read(content))
+            processes.append(watches.read(content))
         except ValueError as problem:
             raise LoamError(
                 "explain", file.name, f"what the sampler wrote cannot be used: it {problem}",
                 "build this checkout anew: ./loam setup", exit_code=1,
             ) from None  # fmt: skip
-    return found
+    return processes
 
 
 def ended(outcome: Outcome) -> str:
     """How a run ended; "" if well."""
-    said = outcome.stderr_tail.strip().splitlines()
-    tail = f": {said[-1]}" if said else ""
+    stderr_lines = outcome.stderr_tail.strip().splitlines()
+    tail = f": {stderr_lines[-1]}" if stderr_lines else ""
     if outcome.timed_out:
         return f"was ended after {outcome.wall_s:.0f} s"
     if outcome.signal is not None:

@@ -34,7 +34,7 @@ class Site:
 def at_fault(seen: Seen) -> list[Site]:
     """The sites of all blocks that lie in one cache line with another thread's block, those of the largest share first."""
     sites: dict[tuple[tuple[str, int], ...], tuple[float, str]] = {}
-    for one in seen.found.blocks:
+    for one in seen.findings.blocks:
         for catch in one.catches if one.named else ():
             if catch.conflict.cause != CAUSE:
                 continue
@@ -77,6 +77,6 @@ def text(program: str, sites: Sequence[Site]) -> str:
 
 def identity(file: Path) -> str:
     """By what a build of a module is known: its build ID; without one, its size and when it was changed."""
-    found = identify.identify(file).build_id
+    build_id = identify.identify(file).build_id
     about = file.stat()
-    return f"build-id {found}" if found else f"file {about.st_size} {about.st_mtime_ns}"
+    return f"build-id {build_id}" if build_id else f"file {about.st_size} {about.st_mtime_ns}"

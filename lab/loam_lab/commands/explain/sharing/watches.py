@@ -11,6 +11,7 @@ from loam_lab.subjects import loaded
 # The head of the file, as lab/interposer/sharing/log.hpp has it.
 HEAD = struct.Struct("<QQQQ")
 MAGIC = 0x315248534D414F4C
+MONITOR_KILLED = 2
 LINE_BYTES, WORD_BYTES = 64, 8
 LINE_WORDS = LINE_BYTES // WORD_BYTES
 
@@ -80,12 +81,14 @@ class Process:
     """One process. unread: samples whose instruction has no operand that could be watched
 
     refused: what the kernel refused, with the number of the error, each once; lost: lines that found no room
+    killed: whether the thread that watches was killed before the process ended
     """
 
     pid: int = 0
     period_ns: int = 0
     window_ns: int = 0
     ended: bool = False
+    killed: bool = False
     lost: int = 0
     threads: int = 0
     unread: int = 0
@@ -114,7 +117,7 @@ def read(content: bytes) -> Process:
     made = _Reading()
     for line in text.splitlines():
         made.take(line)
-    return made.done(lost=lost, ended=bool(ended))
+    return made.done(lost=lost, ended=bool(ended), killed=ended == MONITOR_KILLED)
 
 
 class _Reading:
@@ -131,8 +134,8 @@ class _Reading:
         words = rest.split()
         process = self._process
         if kind == "map":
-            if (found := loaded.parse(rest)) is not None:
-                self._mappings[found.start] = found
+            if (mapping := loaded.parse(rest)) is not None:
+                self._mappings[mapping.start] = mapping
         elif kind == "watch":
             self._finish()
             self._watch = words
@@ -179,8 +182,8 @@ class _Reading:
             ))  # fmt: skip
         self._watch, self._caught, self._blocks, self._callers = (), [], {}, {}
 
-    def done(self, *, lost: int, ended: bool) -> Process:
+    def done(self, *, lost: int, ended: bool, killed: bool) -> Process:
         self._finish()
-        self._process.lost, self._process.ended = lost, ended
+        self._process.lost, self._process.ended, self._process.killed = lost, ended, killed
         self._process.loaded = loaded.Loaded.of(self._mappings.values())
         return self._process

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watched import LINE, block, caught, process, watch
+from synthetic_watches import LINE, block, caught, process, watch
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import explaining
-from loam_lab.commands.explain.sharing import commands, compared, document, findings
-from loam_lab.commands.explain.sharing.compared import Ran
+from loam_lab.commands.explain.sharing import commands, comparison, document, findings
+from loam_lab.commands.explain.sharing.comparison import Ran
 from loam_lab.commands.explain.sharing.run import Performed
 
 
@@ -28,39 +28,39 @@ def ran(allocator: str, hits: int, watches: int = 1000, *, other: int = LINE + 1
 
 
 def test_the_allocator_under_which_less_is_shared_is_advised() -> None:
-    said = compared.advice([ran("glibc", 200), ran("tbb", 10), ran("loam", 0), ran("jemalloc", 1)])
-    assert said.startswith("Take loam: threads meet in cache lines for 0 % (0 to ")
-    assert "and under glibc for 47 % (" in said and "tbb for 2.3 % (" in said
-    assert said.endswith("; jemalloc cannot be told apart from it.")
+    advice = comparison.advice([ran("glibc", 200), ran("tbb", 10), ran("loam", 0), ran("jemalloc", 1)])
+    assert advice.startswith("Take loam: threads meet in cache lines for 0 % (0 to ")
+    assert "and under glibc for 47 % (" in advice and "tbb for 2.3 % (" in advice
+    assert advice.endswith("; jemalloc cannot be told apart from it.")
 
 
 def test_a_difference_whose_intervals_overlap_is_not_told() -> None:
-    said = compared.advice([ran("glibc", 20), ran("loam", 15)])
-    assert said == "No allocator shares less than another as far as these runs tell, because the intervals overlap."
-    assert "Take" not in compared.advice([ran("glibc", 3, 10), ran("loam", 0, 10)])
+    advice = comparison.advice([ran("glibc", 20), ran("loam", 15)])
+    assert advice == "No allocator shares less than another as far as these runs tell, because the intervals overlap."
+    assert "Take" not in comparison.advice([ran("glibc", 3, 10), ran("loam", 0, 10)])
 
 
 def test_one_word_is_said_to_be_the_programs_own_only_where_all_share_it() -> None:
     words = [ran("glibc", 200, other=LINE), ran("loam", 205, other=LINE)]
-    assert compared.advice(words).endswith("overlap: the program itself shares the word, whoever places it.")
-    assert "itself" not in compared.advice([*words, ran("tbb", 86)])
+    assert comparison.advice(words).endswith("overlap: the program itself shares the word, whoever places it.")
+    assert "itself" not in comparison.advice([*words, ran("tbb", 86)])
 
 
 def test_where_nothing_is_shared_no_allocator_is_advised() -> None:
-    assert compared.advice([ran("glibc", 0), ran("loam", 1)]).startswith("Under none of them")
+    assert comparison.advice([ran("glibc", 0), ran("loam", 1)]).startswith("Under none of them")
 
 
 def test_a_run_that_failed_is_told_and_gives_no_advice() -> None:
     crashed = Ran("tbb", document_of("tbb", 0, 1000), "was ended by SIGSEGV")
     unwatched = Ran("scudo", None, "scudo: no")
-    said = compared.advice([ran("glibc", 200), crashed, unwatched])
-    assert said == "Fewer than two runs went well, so there is nothing to compare."
-    assert "tbb" not in compared.advice([ran("glibc", 200), ran("loam", 0), crashed, unwatched])
+    advice = comparison.advice([ran("glibc", 200), crashed, unwatched])
+    assert advice == "Fewer than two runs went well, so there is nothing to compare."
+    assert "tbb" not in comparison.advice([ran("glibc", 200), ran("loam", 0), crashed, unwatched])
 
 
 def test_the_table_has_a_row_for_each_run(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [ran("glibc", 200), ran("loam", 0), Ran("scudo", None, "scudo: is not proven")]
-    compared.show(compared.as_json(["./p", "a b"], runs))
+    comparison.show(comparison.as_json(["./p", "a b"], runs))
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.startswith("./p 'a b' under 3 allocators, one run each")
     assert "glibc 47 %" in printed and "1.25 s 47 %: " in printed
@@ -73,10 +73,10 @@ def test_a_run_that_cannot_be_watched_is_a_row_unless_all_are() -> None:
             return document_of(allocator, 3, 10)
         raise LoamError("--allocator", allocator, "is not proven")
 
-    found = compared.run(["loam", "glibc"], explain)
-    assert [one.problem for one in found] == ["--allocator=loam: is not proven", ""]
+    runs = comparison.run(["loam", "glibc"], explain)
+    assert [one.problem for one in runs] == ["--allocator=loam: is not proven", ""]
     with pytest.raises(LoamError, match="loam: is not proven"):
-        compared.run(["loam", "tbb"], explain)
+        comparison.run(["loam", "tbb"], explain)
 
 
 def test_names_are_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -95,6 +95,6 @@ def test_names_are_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_each_is_what_is_installed_for_any_program() -> None:
-    found = compared.installed()
-    assert "glibc" in found
-    assert not {"design", "pool", "bump"} & set(found) and not any(":" in name for name in found)
+    names = comparison.installed()
+    assert "glibc" in names
+    assert not {"design", "pool", "bump"} & set(names) and not any(":" in name for name in names)

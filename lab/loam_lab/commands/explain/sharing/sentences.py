@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from loam_lab.commands.explain import story
 from loam_lab.commands.explain.grouping import BlockPair
-from loam_lab.commands.explain.sharing import kinds
+from loam_lab.commands.explain.sharing import kinds, names
 from loam_lab.commands.explain.sharing.estimate import Share
-from loam_lab.commands.explain.sharing.findings import Findings, Found
+from loam_lab.commands.explain.sharing.findings import Finding, Findings
 
 UNIT = "cache line"
 # Below this, the threads hardly ever ran at the same time.
@@ -14,28 +14,31 @@ _SELDOM_BESIDE = 0.5
 _FEW_SAMPLES = 100
 
 
-def words(found: Findings, window_us: float) -> list[str]:
+def words(findings: Findings, window_us: float) -> list[str]:
     """The sentences; the first one is the answer."""
-    named = [one for one in found.blocks if one.named]
-    said = [_first(named[0])] if named else [_nothing(found)]
+    named = [one for one in findings.blocks if one.named]
+    sentences = [_first(named[0])] if named else [_nothing(findings)]
     if named:
-        said += _advice(named[0])
-        said.append(
+        sentences += _advice(named[0])
+        sentences.append(
             f"That is the share of the threads' time in which a thread used a cache line that another thread used within "
             f"{window_us / 1000:g} ms: waiting for the line is part of it, and so is the work on it."
         )
-    return [*said, *_without_lines(named[:1]), *_cautions(found)]
+    return [*sentences, *_without_lines(named[:1]), *_cautions(findings)]
 
 
-def _without_lines(named: list[Found]) -> list[str]:
+def _without_lines(named: list[Finding]) -> list[str]:
     """How to get lines, where a block is named by the function that made it."""
     frames = [kind.made.frame for one in named if isinstance(one.key, BlockPair) for kind in one.key.kinds if kind]
-    if not any(frame is not None and not frame.line for frame in frames):
+    without = [frame for frame in frames if frame is not None and not frame.line]
+    if not without:
         return []
+    if any(frame.function.startswith(names.ADDRESS) for frame in without):
+        return ["The program is stripped, so places are addresses in its file: compile with -g1, and do not strip it."]
     return ["The program has no line tables there, so functions are named: compile with -g1 to get source lines."]
 
 
-def _first(one: Found) -> str:
+def _first(one: Finding) -> str:
     assert isinstance(one.key, BlockPair)
     pair = one.key
     time = f"about {story.percent(one.share.share)} of the time is spent there ({interval(one.share)})"
@@ -60,7 +63,7 @@ def _in(pair: BlockPair) -> str:
     return whole.removeprefix("one word, ")
 
 
-def _advice(one: Found) -> list[str]:
+def _advice(one: Finding) -> list[str]:
     assert isinstance(one.key, BlockPair)
     kind = one.key.cause
     if kind == "other_block":
@@ -74,29 +77,33 @@ def _advice(one: Found) -> list[str]:
     return []
 
 
-def _nothing(found: Findings) -> str:
-    if found.samples == 0:
-        return "No sample was taken: the program ended too soon, or its threads did not run."
-    most = story.percent(found.any.high)
-    if found.any.caught:
-        seen = f"{found.any.caught} of {found.watched} watches caught another thread, too few of one kind to name it"
+def _nothing(findings: Findings) -> str:
+    if findings.samples == 0:
+        return "No sample was taken: the program ended too soon, or its threads did not run; give it work for some seconds."
+    most = story.percent(findings.any.high)
+    if findings.any.caught:
+        seen = (
+            f"{findings.any.caught} of {findings.watched} watches caught another thread, too few of one kind to name it"
+        )
         return f"No cache line is shared for long: {seen}; at most {most} of the time is spent on shared lines."
     return (
-        f"Nothing is shared: in {found.watched} watches no thread used a cache line that another thread used at that "
+        f"Nothing is shared: in {findings.watched} watches no thread used a cache line that another thread used at that "
         f"moment; at most {most} of the time can be spent on shared lines."
     )
 
 
-def _cautions(found: Findings) -> list[str]:
-    said = []
-    if 0 < found.samples < _FEW_SAMPLES:
-        said.append(f"Only {found.samples} samples were taken, so shares are rough: let the program run longer.")
-    if found.watched and found.beside < _SELDOM_BESIDE:
-        said.append(
-            f"In {story.percent(found.beside)} of the watches only another thread ran at the same time: the processors were "
+def _cautions(findings: Findings) -> list[str]:
+    sentences = []
+    if 0 < findings.samples < _FEW_SAMPLES:
+        sentences.append(
+            f"Only {findings.samples} samples were taken, so shares are rough: let the program run longer."
+        )
+    if findings.watched and findings.beside < _SELDOM_BESIDE:
+        sentences.append(
+            f"In {story.percent(findings.beside)} of the watches only another thread ran at the same time: the processors were "
             "busy with other work, or the threads take turns."
         )
-    return said
+    return sentences
 
 
 def interval(share: Share) -> str:

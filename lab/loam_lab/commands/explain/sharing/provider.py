@@ -15,37 +15,37 @@ OWN = "its own malloc"
 
 
 @dataclass(frozen=True)
-class Served:
+class Provider:
     """The program as it is. allocator: as a table names it; words: a sentence for the reader, "" where libc serves it"""
 
     allocator: str = LIBC
     words: str = ""
 
 
-def find(proof_file: Path, front: str, watched: Container[int]) -> Served:
+def find(proof_file: Path, front: str, watched: Container[int]) -> Provider:
     """By what the probe told of the processes of a run.
 
     front: the library that was put before the allocator; watched: numbers of the processes that count
     """
-    found = probe.providers(proof_file, front)
-    return of(file for pid, file in found.items() if pid in watched)
+    providers = probe.providers(proof_file, front)
+    return of(file for pid, file in providers.items() if pid in watched)
 
 
-def of(files: Iterable[tuple[str, str]]) -> Served:
+def of(files: Iterable[tuple[str, str]]) -> Provider:
     """By program and the file that serves it, of each process; a file of the program's own comes before libc."""
     libc = os.path.realpath(registry.libc_path())
     for program, file in files:
         if os.path.realpath(file) == os.path.realpath(program):
-            return Served(
+            return Provider(
                 OWN,
                 "The program has a malloc of its own and was watched as it is; no allocator can take the place of that one, and "
                 "its blocks are not seen: a cache line is named by the variable that it lies in, or not at all.",
             )
         if os.path.realpath(file) != libc:
             known = linkage.name_of(Path(file))
-            return Served(
+            return Provider(
                 known or Path(file).name,
                 f"The program brings an allocator of its own, {file}, and was watched with it, as it is; --allocator puts "
                 "another in its place.",
             )
-    return Served()
+    return Provider()

@@ -14,7 +14,7 @@ from loam_lab.campaign.measure.instruments import RealInstruments, scratch_folde
 from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import target
 from loam_lab.commands.explain import story
-from loam_lab.commands.explain.sharing import estimate, run, sites, told
+from loam_lab.commands.explain.sharing import estimate, run, sentences, sites
 from loam_lab.commands.explain.sharing.estimate import Basis, Share
 from loam_lab.commands.explain.sharing.findings import Seen
 from loam_lab.judging.statistics import intervals
@@ -29,11 +29,11 @@ BLOCKS = 8  # paired ones: of six at least an interval of 95 % can be told
 COMPLAINT = "loam malloc: LOAM_MALLOC_APART"
 
 
-def write(file: Path, command: Sequence[str], found: Sequence[sites.Site]) -> None:
+def write(file: Path, command: Sequence[str], at_fault: Sequence[sites.Site]) -> None:
     """Write the file of sites; raises: LoamError if it cannot be written"""
     program = os.path.realpath(target.program(command[0], "explain"))
     try:
-        file.write_text(sites.text(program, found))
+        file.write_text(sites.text(program, at_fault))
     except OSError as problem:
         raise LoamError("--apart", str(file), f"cannot be written: {problem.strerror}", "name another file") from None
 
@@ -72,16 +72,16 @@ def _wall_s(command: Sequence[str], extra: Mapping[str, str], instruments: Instr
 
 def shared(seen: Seen) -> Share:
     """The share of the time at cache lines of two blocks, with its upper end where nothing was caught."""
-    for kind in seen.found.kinds:
+    for kind in seen.findings.kinds:
         if kind.key == sites.CAUSE:
             return kind.share
     watches = [watch for process in seen.processes for watch in process.watches]
-    return estimate.share([], Basis.of(watches, seen.found.samples))
+    return estimate.share([], Basis.of(watches, seen.findings.samples))
 
 
 def as_json(
     file: Path,
-    found: Sequence[sites.Site],
+    at_fault: Sequence[sites.Site],
     before: Share,
     after: Share,
     ratio: Interval,
@@ -89,21 +89,21 @@ def as_json(
 ) -> dict[str, Any]:
     """What `--apart` adds to an explanation."""
     return {
-        "file": str(file), "sites": [one.words for one in found], "blocks": ratio.n,
+        "file": str(file), "sites": [one.words for one in at_fault], "blocks": ratio.n,
         "before": before.as_json(), "after": after.as_json(),
         "time_ratio": ratio.estimate, "time_ratio_low": ratio.low, "time_ratio_high": ratio.high,
-        "words": words(file, found, before, after, ratio), "complaints": list(complaints),
+        "words": words(file, at_fault, before, after, ratio), "complaints": list(complaints),
     }  # fmt: skip
 
 
-def words(file: Path, found: Sequence[sites.Site], before: Share, after: Share, ratio: Interval) -> list[str]:
+def words(file: Path, at_fault: Sequence[sites.Site], before: Share, after: Share, ratio: Interval) -> list[str]:
     """What was written, what is left of the sharing, what it does to the time, and how to use it."""
-    many = f"{len(found)} site{'s' if len(found) != 1 else ''}"
+    many = f"{len(at_fault)} site{'s' if len(at_fault) != 1 else ''}"
     ends = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f} to {ratio.high:.2f})"
     return [
         f"With the blocks of {many} apart, threads meet in cache lines of different blocks for "
-        f"{story.percent(after.share)} of the time ({told.interval(after)}); before {story.percent(before.share)} "
-        f"({told.interval(before)}).",
+        f"{story.percent(after.share)} of the time ({sentences.interval(after)}); before {story.percent(before.share)} "
+        f"({sentences.interval(before)}).",
         f"The program takes {ratio.estimate:.2f}{ends} of its time, in {ratio.n} paired blocks.",
         f"To run it so: {sites.VARIABLE}={shlex.quote(str(file))} LD_PRELOAD={_library()} COMMAND",
     ]
@@ -112,13 +112,13 @@ def words(file: Path, found: Sequence[sites.Site], before: Share, after: Share, 
 def complaints(stderr_tail: str) -> list[str]:
     """What Loam's malloc said of the file: another build, sites that were never reached."""
     lines = stderr_tail.splitlines()
-    said = []
+    messages = []
     for at, line in enumerate(lines):
         if line.startswith(COMPLAINT):
             more = [one.strip() for one in lines[at + 1 :]]
             ends = next((n for n, one in enumerate(lines[at + 1 :]) if not one.startswith("  ")), len(more))
-            said.append(" ".join([line, *more[:ends]]))
-    return said
+            messages.append(" ".join([line, *more[:ends]]))
+    return messages
 
 
 def _library() -> str:

@@ -45,26 +45,34 @@ def check(text: str, processes: Sequence[Process], ending: str = "") -> None:
     refused = [one for process in processes for one in process.refused]
     if refused:
         raise error(text, *refused[0])
+    what = ""
     if _KILLED in ending:
-        raise LoamError(
-            "explain", text, f"{ending}, which is how seccomp filters end a program that makes a call they forbid",
-            "the sampler calls perf_event_open: allow it in the filter, or run without the filter", exit_code=1,
-        )  # fmt: skip
+        what = f"{ending}, which is how seccomp filters end a program that makes a call they forbid"
+    elif any(process.killed for process in processes):
+        what = "the thread that watches was killed, which is how some seccomp filters answer a call that they forbid"
+    if what:
+        hint = "the sampler calls perf_event_open: allow it in the filter, or run without the filter"
+        raise LoamError("explain", text, what, hint, exit_code=1)
 
 
 def words(processes: Sequence[Process]) -> list[str]:
     """What was refused in a run that was watched otherwise: threads that are missing in its figures."""
     numbers = {number for process in processes for what, number in process.refused if what != WATCHPOINT}
     points = {number for process in processes for what, number in process.refused if what == WATCHPOINT}
-    said = []
+    sentences = []
     if numbers:
-        said.append(f"Some threads were not watched: the kernel refused the clock for them ({_errors(numbers)}).")
+        sentences.append(f"Some threads were not watched: the kernel refused the clock for them ({_errors(numbers)}).")
     if points:
-        said.append(
+        sentences.append(
             "In some threads no word could be watched, so that what they share is missing: the kernel refused the debug "
             f"registers ({_errors(points)})."
         )
-    return said
+    if any(process.killed for process in processes):
+        sentences.append(
+            "The thread that watches was killed before the program ended, as by a seccomp filter that forbids "
+            "perf_event_open: what was seen until then counts."
+        )
+    return sentences
 
 
 def _errors(numbers: set[int]) -> str:

@@ -40,7 +40,7 @@ class Ran:
 
 def installed() -> list[str]:
     """The allocators of this machine that serve any program: glibc, installed and built ones; not those of the lab alone."""
-    found = []
+    names = []
     for name, definition in registry.definitions().items():
         if ":" in name or (definition.targets and not definition.default):
             continue
@@ -48,8 +48,8 @@ def installed() -> list[str]:
             registry.load(name)
         except LoamError:
             continue
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def run(allocators: Iterable[str], explain: Explain) -> list[Ran]:
@@ -58,23 +58,23 @@ def run(allocators: Iterable[str], explain: Explain) -> list[Ran]:
     explain: makes the document of a run under an allocator
     raises: LoamError if no run could be watched, with the reason of the first
     """
-    found, problems = [], []
+    runs, problems = [], []
     for allocator in allocators:
         console.note(f"watching a run under {allocator}")
         try:
             explained = explain(allocator)
-            found.append(Ran(allocator, explained, explained["run"]["ending"]))
+            runs.append(Ran(allocator, explained, explained["run"]["ending"]))
         except LoamError as problem:
             problems.append(problem)
-            found.append(Ran(allocator, None, problem.line()))
-    if problems and len(problems) == len(found):
+            runs.append(Ran(allocator, None, problem.line()))
+    if problems and len(problems) == len(runs):
         raise problems[0]
-    return found
+    return runs
 
 
-def advice(found: Sequence[Ran]) -> str:
+def advice(runs: Sequence[Ran]) -> str:
     """What to do, by what was found. A difference of two shares is one only where their intervals lie apart."""
-    good = [one for one in found if one.explained is not None and not one.problem]
+    good = [one for one in runs if one.explained is not None and not one.problem]
     if len(good) < 2:
         return "Fewer than two runs went well, so there is nothing to compare."
     least = min(good, key=lambda one: (one.share["high"], one.share["share"]))
@@ -94,12 +94,12 @@ def advice(found: Sequence[Ran]) -> str:
     return f"No allocator shares less than another as far as these runs tell, because the intervals overlap{why}."
 
 
-def as_json(command: Sequence[str], found: Sequence[Ran]) -> dict[str, Any]:
+def as_json(command: Sequence[str], runs: Sequence[Ran]) -> dict[str, Any]:
     """The document of a comparison (`loam explain --allocator A,B --json -- COMMAND`)."""
     return {
-        "schema": SCHEMA, "command": shlex.join(command), "words": [advice(found)],
+        "schema": SCHEMA, "command": shlex.join(command), "words": [advice(runs)],
         "runs": [
-            {"allocator": one.allocator, "problem": one.problem, "explained": one.explained} for one in found
+            {"allocator": one.allocator, "problem": one.problem, "explained": one.explained} for one in runs
         ],
     }  # fmt: skip
 

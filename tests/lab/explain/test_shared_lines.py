@@ -11,7 +11,7 @@ import pytest
 from campaigns import asking
 
 from loam_lab.cli import main
-from loam_lab.commands.explain import run, shared
+from loam_lab.commands.explain import run, shared_lines
 from loam_lab.commands.explain.sharing import commands as sharing
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
@@ -25,22 +25,22 @@ def line(transfers: int, **changed: Any) -> dict[str, Any]:
 
 
 def test_the_line_that_stands_out_is_told_first() -> None:
-    assert shared.sentences([line(50), line(40)]) == [
+    assert shared_lines.sentences([line(50), line(40)]) == [
         "One cache line moved 50 times between 3 cores, asked for most often by runtime/heap/remote.hpp:5 (push); a core "
         "used what another had written."
     ]
-    assert shared.sentences([line(50, sharing="false", asked_by=[])]) == [
+    assert shared_lines.sentences([line(50, sharing="false", asked_by=[])]) == [
         "One cache line moved 50 times between 3 cores; the cores used different bytes of it: false sharing."
     ]
 
 
 def test_nothing_is_named_where_nothing_stands_out() -> None:
-    assert shared.sentences([]) == shared.sentences([line(0)])
-    assert shared.sentences([])[0].startswith("No cache line moved")
-    assert shared.sentences([line(2)] * 41)[0].startswith(
+    assert shared_lines.sentences([]) == shared_lines.sentences([line(0)])
+    assert shared_lines.sentences([])[0].startswith("No cache line moved")
+    assert shared_lines.sentences([line(2)] * 41)[0].startswith(
         "No cache line stands out: the one that moved most has 2 of the 82"
     )
-    assert shared.sentences([line(2)] * 20)[0].startswith("One cache line moved 2 times")
+    assert shared_lines.sentences([line(2)] * 20)[0].startswith("One cache line moved 2 times")
 
 
 def test_on_the_host_the_workload_is_watched_as_any_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +59,9 @@ def test_on_the_host_the_workload_is_watched_as_any_program(monkeypatch: pytest.
         return 0
 
     monkeypatch.setattr(sharing, "explain", watched)
-    assert not asked.blames and shared.explain(asked) == 0
-    said = ["/nowhere/none", "threadtest", "--threads", "2", "--seed", "3", "-p", "size=16"]
-    assert calls == [(said, "jemalloc")]
+    assert not asked.blames and shared_lines.explain(asked) == 0
+    command = ["/nowhere/none", "threadtest", "--threads", "2", "--seed", "3", "-p", "size=16"]
+    assert calls == [(command, "jemalloc")]
 
 
 def test_on_a_simulated_machine_moved_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,8 +86,8 @@ def test_on_a_simulated_machine_moved_lines_are_counted(capsys: pytest.CaptureFi
     }  # fmt: skip
     moved = explained["moved"]
     assert moved[0]["transfers"] >= moved[-1]["transfers"] > 0
-    named = {one["place"] for found in moved for one in found["asked_by"]}
+    named = {one["place"] for moved_line in moved for one in moved_line["asked_by"]}
     assert any(place.startswith("runtime/heap/") for place in named), named
     assert main.run(command) == 0
-    told = capsys.readouterr().out
-    assert explained["words"][0] in " ".join(told.split()) and "Cache lines that moved most between cores" in told
+    printed = capsys.readouterr().out
+    assert explained["words"][0] in " ".join(printed.split()) and "Cache lines that moved most between cores" in printed

@@ -6,21 +6,21 @@ import math
 from pathlib import Path
 
 import pytest
-from watched import CODE, LINE, STACKS, block, caught, file, process, watch
+from synthetic_watches import CODE, LINE, STACKS, block, caught, file, process, watch
 
 from loam_lab.commands.explain.grouping import BlockPair
-from loam_lab.commands.explain.sharing import document, estimate, findings, names, told, watches
+from loam_lab.commands.explain.sharing import document, estimate, findings, names, sentences, watches
 from loam_lab.commands.explain.sharing.findings import Findings
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.symbols import Frame
 
 
-def found(*processes: Process) -> Findings:
+def findings_of(*processes: Process) -> Findings:
     return findings.find(processes, names.find(processes, Path("/")))
 
 
 def kinds_of(*lines: str) -> list[str]:
-    return [str(one.key) for one in found(process(*lines)).kinds]
+    return [str(one.key) for one in findings_of(process(*lines)).kinds]
 
 
 def test_a_watch_is_read_with_what_it_caught_and_the_blocks() -> None:
@@ -68,39 +68,39 @@ def test_kinds_are_told_apart() -> None:
 
 def test_a_catch_of_another_word_stands_for_the_words_that_were_not_watched() -> None:
     lines = [watch(), caught(LINE + 16), *[watch()] * 9]
-    one = found(process(*lines)).any
+    one = findings_of(process(*lines)).any
     assert (one.caught, one.of) == (1, 10)
     assert one.share == pytest.approx(0.1 * 7 / 3)
     # Where others use two words of the line, one of the two is more often among those that were watched.
     both = [watch(), caught(LINE + 16), watch(), caught(LINE + 24), *[watch()] * 8]
-    assert found(process(*both)).any.share == pytest.approx(0.2 / (1 - math.comb(5, 3) / math.comb(7, 3)))
+    assert findings_of(process(*both)).any.share == pytest.approx(0.2 / (1 - math.comb(5, 3) / math.comb(7, 3)))
 
 
 def test_two_threads_that_meet_use_one_other_word_each() -> None:
     lines = [watch(), caught(LINE + 16), watch(LINE + 16, words=0x0F), caught(LINE), *[watch()] * 8]
-    assert found(process(*lines)).any.share == pytest.approx(0.2 * 7 / 3)
+    assert findings_of(process(*lines)).any.share == pytest.approx(0.2 * 7 / 3)
 
 
 def test_the_word_itself_is_always_watched() -> None:
-    assert found(process(watch(), caught(LINE), watch())).any.share == pytest.approx(0.5)
+    assert findings_of(process(watch(), caught(LINE), watch())).any.share == pytest.approx(0.5)
 
 
 def test_a_thread_with_fewer_debug_registers_has_its_own_chance() -> None:
     lines = [watch(words=0x3), caught(LINE + 8), *[watch(words=0x3)] * 19]
-    assert found(process(*lines)).any.share == pytest.approx(7 / 20)
+    assert findings_of(process(*lines)).any.share == pytest.approx(7 / 20)
 
 
 def test_of_many_threads_those_that_were_not_watched_are_reckoned_with() -> None:
     lines = [watch(others=31, all_others=124), caught(LINE), *[watch(others=31, all_others=124)] * 19]
-    assert found(process(*lines)).any.share == pytest.approx(4 / 20)
+    assert findings_of(process(*lines)).any.share == pytest.approx(4 / 20)
     # A word that all threads use is caught in whichever are watched.
     all_of_them = [line for n in range(20) for line in (watch(others=31, all_others=124), caught(LINE, thread=2 + n))]
-    assert found(process(*all_of_them)).any.share == pytest.approx(1.0, abs=0.01)
+    assert findings_of(process(*all_of_them)).any.share == pytest.approx(1.0, abs=0.01)
 
 
 def test_where_no_other_word_was_watched_nothing_is_ruled_out() -> None:
-    assert found(process(*[watch(words=0x1)] * 1000)).any.high == 1.0
-    assert found(process(*[watch(others=31, all_others=310)] * 1000)).any.high == pytest.approx(0.0858, abs=1e-3)
+    assert findings_of(process(*[watch(words=0x1)] * 1000)).any.high == 1.0
+    assert findings_of(process(*[watch(others=31, all_others=310)] * 1000)).any.high == pytest.approx(0.0858, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_the_chance_to_watch_one_that_is_used(watched: int, used: int, of: int, 
 
 
 def test_samples_without_an_operand_are_time_too() -> None:
-    assert found(process(watch(), caught(LINE), "unread 1 55")).any.share == pytest.approx(0.5)
+    assert findings_of(process(watch(), caught(LINE), "unread 1 55")).any.share == pytest.approx(0.5)
 
 
 def test_a_watch_counts_once_for_each_kind() -> None:
-    one = found(process(watch(), caught(LINE), caught(LINE), caught(LINE + 8)))
+    one = findings_of(process(watch(), caught(LINE), caught(LINE), caught(LINE + 8)))
     assert one.any.caught == 1
     assert sorted((str(kind.key), kind.share.caught) for kind in one.kinds) == [("same_word", 1), ("unknown", 1)]
 
 
 def test_pairs_of_blocks_are_those_of_explain() -> None:
     lines = [watch(), caught(LINE + 16), block(LINE, LINE, 8), block(LINE + 16, LINE + 16, 8)]
-    (pair,) = found(process(*lines)).blocks
+    (pair,) = findings_of(process(*lines)).blocks
     assert isinstance(pair.key, BlockPair)
     assert (pair.key.apart, pair.key.offsets, pair.key.neighbours) == (16, (0, 0), False)
     assert pair.words == {0: {"own": 1, "other": 0}, 2: {"own": 0, "other": 1}}
@@ -142,8 +142,8 @@ def test_the_first_sentence_is_the_answer() -> None:
 
 
 def test_nothing_shared_is_said_with_its_bound() -> None:
-    said = told.words(found(process(*[watch()] * 1000)), 200)
-    assert said == [
+    words = sentences.words(findings_of(process(*[watch()] * 1000)), 200)
+    assert words == [
         "Nothing is shared: in 1000 watches no thread used a cache line that another thread used at that moment; "
         "at most 0.9 % of the time can be spent on shared lines."
     ]
@@ -151,17 +151,19 @@ def test_nothing_shared_is_said_with_its_bound() -> None:
 
 def test_one_or_two_catches_name_nothing() -> None:
     lines = [*[watch()] * 500, *[watch(), caught(LINE)] * (findings.NAMED_CAUGHT - 1)]
-    said = told.words(found(process(*lines)), 200)
-    assert said[0].startswith("No cache line is shared for long: 2 of 502 watches caught another thread")
-    assert told.words(found(process(*lines, watch(), caught(LINE))), 200)[0].startswith("The threads share one word")
+    words = sentences.words(findings_of(process(*lines)), 200)
+    assert words[0].startswith("No cache line is shared for long: 2 of 502 watches caught another thread")
+    assert sentences.words(findings_of(process(*lines, watch(), caught(LINE))), 200)[0].startswith(
+        "The threads share one word"
+    )
 
 
 def test_what_makes_a_result_rough_is_said() -> None:
-    said = told.words(found(process(*[watch(ran=0)] * 50)), 200)
-    assert said[1].startswith("Only 50 samples were taken")
-    assert said[2].startswith("In 0 % of the watches only another thread ran at the same time")
-    assert told.words(found(process()), 200) == [
-        "No sample was taken: the program ended too soon, or its threads did not run."
+    words = sentences.words(findings_of(process(*[watch(ran=0)] * 50)), 200)
+    assert words[1].startswith("Only 50 samples were taken")
+    assert words[2].startswith("In 0 % of the watches only another thread ran at the same time")
+    assert sentences.words(findings_of(process()), 200) == [
+        "No sample was taken: the program ended too soon, or its threads did not run; give it work for some seconds."
     ]
 
 
