@@ -34,7 +34,7 @@ def driver(compiler: str) -> str:
     return f"{'clang++' if name == 'clang' else 'g++'}{dash}{version}"
 
 
-def said_by(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> str:
+def output_of(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> str:
     """The end of what a command says that failed; "" for one that did not."""
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -52,7 +52,7 @@ def headers(compiler: str) -> str:
             source.write_text(f"#include <loam/{header}>\nint main(void) {{ return 0; }}\n")
             own = [driver(compiler), "-std=c++20"] if cxx else [compiler, "-std=c11"]
             include = [f"-I{ROOT / 'include'}", f"-I{ROOT}"]
-            if problem := said_by([*own, *WARNINGS, *include, "-fsyntax-only", str(source)]):
+            if problem := output_of([*own, *WARNINGS, *include, "-fsyntax-only", str(source)]):
                 return problem
     return ""
 
@@ -71,7 +71,7 @@ def started(build: Path) -> str:
         "--records",
         "/dev/null",
     ]
-    return said_by(command, {"LD_PRELOAD": str(build / "libloam-malloc.so")})
+    return output_of(command, {"LD_PRELOAD": str(build / "libloam-malloc.so")})
 
 
 def tried(compiler: str, *, whole: bool) -> dict[str, str]:
@@ -94,12 +94,12 @@ def tried(compiler: str, *, whole: bool) -> dict[str, str]:
         "-DBUILD_TESTING=OFF",
         *options,
     ]
-    if problem := said_by(configure):
+    if problem := output_of(configure):
         return {"configured": problem}
     jobs = ["-j", str(len(os.sched_getaffinity(0)))]
     targets = {**PARTS, "workloads": ["loam-workloads"] if whole else FEW}
     problems = {
-        part: said_by(["cmake", "--build", str(build), *jobs, "--target", *names]) for part, names in targets.items()
+        part: output_of(["cmake", "--build", str(build), *jobs, "--target", *names]) for part, names in targets.items()
     }
     problems["headers"] = headers(compiler)
     if not any(problems.values()):
