@@ -75,8 +75,9 @@ void configure_locked(const Config& config) noexcept {
   check_mapping(config);
   shared.config = config;
   if (config.blame) blame::start();
-  // relaxed: published with the configuration
-  shared.slow_begin.store(config.privatization != Privatization::none ? serial::kPublishes : 0,
+  // relaxed: published with the configuration. What switching::fix() has set stays.
+  const std::uint32_t kept = shared.slow_begin.load(std::memory_order_relaxed) & serial::kScales;
+  shared.slow_begin.store(kept | (config.privatization != Privatization::none ? serial::kPublishes : 0),
                           std::memory_order_relaxed);
   // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the configuration.
   configured.store(true, std::memory_order_release);

@@ -21,7 +21,6 @@ struct alignas(platform::kApartBytes) Shared {
   std::atomic<std::uint32_t> slow_begin{0};
   // Not 0: a thread sleeps until a commit (waiting.hpp).
   std::atomic<std::uint32_t> sleepers{0};
-  std::atomic<bool> scales{false};  // under auto: the scalable algorithm runs (switching.hpp)
   Config config;
   std::atomic<const Hooks*> algorithm{nullptr};  // the one of this process, from the first transaction on
 };

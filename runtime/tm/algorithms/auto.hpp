@@ -1,19 +1,19 @@
 // auto: norec as long as few threads meet, two-phase locking (two_phase.hpp) beyond. It changes while the program runs.
-//   Which one runs is a word that changes behind the gate of serial transactions, while no attempt runs (switching.hpp,
-//   which also says what decides). An attempt reads it within its announcement, so all attempts that run at one time are
-//   of one algorithm. A body is compiled for both; through the C interface an access has a branch.
+//   Which one runs is a bit beside that of the gate of serial transactions. It changes behind the gate, while no attempt
+//   runs (switching.hpp, which also says what decides). An attempt reads the word of both within its announcement, so all
+//   attempts that run at one time are of one algorithm. A body is compiled for both; through the C interface an access has a branch.
 //   Source      the choice by measuring: Wang, Kulkarni, Cavazos and Spear, "A transactional memory with automatic
 //               performance tuning", TACO 2012; stopping all to change: Lev, Moir and Nussbaum, "PhTM", TRANSACT 2007.
 //               The parts: norec.hpp, two_phase.hpp.
 //   Guarantees  opacity. Publication and privatization safe: both algorithms are by themselves, and nobody waits for that.
 //   Conflicts   as those of the algorithm that runs. A conflict within a part is one of the whole attempt.
-//   Cost        a few instructions at begin and commit; under two-phase a count at commit. Bodies are compiled twice.
+//   Cost        a comparison at begin; under two-phase a count at commit. Bodies are compiled twice.
 //               Nothing is counted under norec but validations, which only happen where threads meet. A thread maps what
 //               two-phase needs at its first attempt of it.
 //   When not    programs whose threads always meet or never do, and for which a few percent matter: name the algorithm.
 // Why a change is right
 //   A1 (attempts) No attempt is of two algorithms, or runs beside one of the other: the gate. A thread that finds the gate
-//      open sees the word as it was set behind it (serial.C).
+//      open sees the bit as it was set behind it (serial.C).
 //   A2 (norec to two-phase) No record is locked and no bit of a reader is set: an attempt of two-phase lets go of all that
 //      it holds before it leaves its announcement, whether it has committed or is undone. A body that runs in place has
 //      none. Memory has changed without the records' versions, which no attempt compares (A5).
@@ -30,6 +30,8 @@
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
 #include "runtime/tm/algorithms/two_phase.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/attempts/switching.hpp"
 
 #include <new>
@@ -49,9 +51,9 @@ struct Watched {
 template <bool kBlame>
 struct Auto {
  private:
-  using Few = NorecWith<kBlame, Watched>;
-  using Many = TwoPhase<kBlame>;
-  static_assert(Few::template has_room_beside<two_phase::State>());
+  using Norec = NorecWith<kBlame, Watched>;
+  using Visible = TwoPhase<kBlame>;
+  static_assert(Norec::template has_room_beside<two_phase::State>());
 
  public:
   static constexpr AlgorithmDescription kDescription{
@@ -60,6 +62,30 @@ struct Auto {
       .paper = "NOrec, PPoPP 2010; 2PLSF, PPoPP 2023",
       .guarantees = "opacity; publication safe; privatization safe"};
   static constexpr bool kWritesInPlace = true, kReadersBlockWriters = true, kPrivatizesSafely = true, kSwitches = true;
+
+  // The two, with what commits have to do here: for who knows which one runs (call.hpp).
+  struct Few : Norec {
+    static void commit_read_only(Descriptor& d) noexcept {
+      if (d.special && d.looks) [[unlikely]]
+        return commit_and_look<&Norec::commit_read_only>(d);
+      Norec::commit_read_only(d);
+    }
+    static void commit_update(Descriptor& d) noexcept {
+      if (d.special && d.looks) [[unlikely]]
+        return commit_and_look<&Norec::commit_update>(d);
+      Norec::commit_update(d);
+    }
+  };
+  struct Many : Visible {
+    static void commit_read_only(Descriptor& d) noexcept {
+      Visible::commit_read_only(d);
+      committed_many(d);
+    }
+    static void commit_update(Descriptor& d) noexcept {
+      Visible::commit_update(d);
+      committed_many(d);
+    }
+  };
 
   class ReadOnlyTx : public ReadAccess<ReadOnlyTx, kBlame> {
    public:
@@ -124,37 +150,36 @@ struct Auto {
     Many::make_state(d);
   }
 
-  static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    if (choose(d)) [[likely]]
-      return Few::entered(d, Mode::read_only);
-    Many::entered(d, Mode::read_only);
+  // returns whether the attempt is norec's
+  template <bool kUpdate>
+  [[gnu::always_inline]] static bool begin(Descriptor& d) noexcept {
+    constexpr Mode kMode = kUpdate ? Mode::update : Mode::read_only;
+    domain.enter(d.participant);
+    // One word says whether the gate is closed (lifecycle.A) and what runs: two comparisons with memory in all.
+    if (!platform::is_set(shared.slow_begin) && !d.scales) [[likely]] {
+      Norec::entered(d, kMode);
+      return true;
+    }
+    if (shared.slow_begin.load(std::memory_order_seq_cst) != serial::kScales || !d.scales)
+      platform::call_preserving(enter_slowly<kUpdate>, &d);
+    if (!d.scales) {
+      Norec::entered(d, kMode);
+      return true;
+    }
+    Visible::entered(d, kMode);
+    return false;
   }
 
-  static void begin_update(Descriptor& d) noexcept {
-    lifecycle::enter<true>(d);
-    if (choose(d)) [[likely]]
-      return Few::entered(d, Mode::update);
-    Many::entered(d, Mode::update);
-  }
+  static void begin_read_only(Descriptor& d) noexcept { begin<false>(d); }
+  static void begin_update(Descriptor& d) noexcept { begin<true>(d); }
 
   static void commit_read_only(Descriptor& d) noexcept {
-    if (d.scales) {
-      Many::commit_read_only(d);
-      return committed_many(d);
-    }
-    if (d.special && d.looks) [[unlikely]]
-      return commit_and_look<&Few::commit_read_only>(d);
+    if (d.scales) return Many::commit_read_only(d);
     Few::commit_read_only(d);
   }
 
   static void commit_update(Descriptor& d) noexcept {
-    if (d.scales) {
-      Many::commit_update(d);
-      return committed_many(d);
-    }
-    if (d.special && d.looks) [[unlikely]]
-      return commit_and_look<&Few::commit_update>(d);
+    if (d.scales) return Many::commit_update(d);
     Few::commit_update(d);
   }
 
@@ -195,19 +220,19 @@ struct Auto {
     return body(tx);
   }
 
-  // Within the announcement: what the attempt is from here on. returns whether it is norec's
-  [[gnu::always_inline]] static bool choose(Descriptor& d) noexcept {
-    const bool scales = switching::scales();
-    if (scales != d.scales) [[unlikely]]
-      platform::call_preserving(change_attempts, &d);
-    return !scales;
-  }
-
-  // The attempt is of the other algorithm than the thread's last.
-  static void change_attempts(void* descriptor) noexcept {
+  // Within the announcement: waits at a closed gate. What the attempt is from here on may be another algorithm than that of
+  // the thread's last one.
+  template <bool kUpdate>
+  static void enter_slowly(void* descriptor) noexcept {
+    if constexpr (kUpdate)
+      lifecycle::enter_update_slowly(descriptor);
+    else
+      lifecycle::enter_reading_slowly(descriptor);
     Descriptor& d = *static_cast<Descriptor*>(descriptor);
-    d.scales = switching::scales();
-    if (d.scales)
+    const bool scales = switching::scales();
+    if (scales == d.scales) return;
+    d.scales = scales;
+    if (scales)
       Many::map_logs(d);
     else
       two_phase::drop_ticket(d);  // A4

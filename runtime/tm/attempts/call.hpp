@@ -64,15 +64,31 @@ struct Call {
   }
 
  private:
+  static constexpr bool kReadOnly = std::is_same_v<Tx, typename A::ReadOnlyTx>;
+
+  // Of an algorithm that changes between two (Auto) each half has code of its own from begin to commit, so only the begin
+  // asks which one runs.
   void attempt(Descriptor& d) {
-    constexpr bool kReadOnly = std::is_same_v<Tx, typename A::ReadOnlyTx>;
-    if constexpr (kReadOnly)
-      A::begin_read_only(d);
-    else
-      A::begin_update(d);
+    if constexpr (requires { typename A::Few; }) {
+      if (A::template begin<!kReadOnly>(d)) [[likely]]
+        return begun<typename A::Few>(d);
+      begun_many(d);
+    } else {
+      if constexpr (kReadOnly)
+        A::begin_read_only(d);
+      else
+        A::begin_update(d);
+      begun<A>(d);
+    }
+  }
+
+  [[gnu::noinline]] void begun_many(Descriptor& d) { begun<typename A::Many>(d); }
+
+  template <class Half>
+  [[gnu::always_inline]] void begun(Descriptor& d) {
     if constexpr (kBlames<A>) explain::began(d);
     try {
-      call_body(d);
+      call_body<std::conditional_t<kReadOnly, typename Half::ReadOnlyTx, typename Half::UpdateTx>>(d);
     } catch (...) {
       // A commit that fails restores registers past the handler, which would leave the exception alive.
       if constexpr (kOnThrow == OnThrow::commit && !kReadOnly) thrown_ = std::current_exception();
@@ -82,9 +98,9 @@ struct Call {
       }
     }
     if constexpr (kReadOnly)
-      A::commit_read_only(d);
+      Half::commit_read_only(d);
     else
-      A::commit_update(d);
+      Half::commit_update(d);
     if constexpr (kBlames<A>) explain::committed(d);
   }
 
@@ -92,7 +108,7 @@ struct Call {
   // leaves the body.
   void in_place(Descriptor& d) {
     try {
-      call_body(d);
+      call_body<Tx>(d);
     } catch (...) {
       if (kOnThrow == OnThrow::cancel && serial::revocable())
         lifecycle::aborted_in_place(d);
@@ -103,11 +119,12 @@ struct Call {
     lifecycle::committed_in_place(d);
   }
 
+  template <class Handle>
   [[gnu::always_inline]] void call_body(Descriptor& d) {
     if constexpr (kReturns)
-      ::new (static_cast<void*>(storage_)) Result(with_handle<Tx>(d, body_));
+      ::new (static_cast<void*>(storage_)) Result(with_handle<Handle>(d, body_));
     else
-      with_handle<Tx>(d, body_);
+      with_handle<Handle>(d, body_);
   }
 
   bool has_thrown() const noexcept {

@@ -16,6 +16,8 @@ std::uint64_t generation() noexcept;
 
 // Bits of Shared::slow_begin: why a begin has more to do.
 inline constexpr std::uint32_t kGateClosed = 1, kPublishes = 2;
+// Under auto: attempts that begin are of the scalable algorithm (switching.hpp).
+inline constexpr std::uint32_t kScales = 4;
 
 // Whether new attempts are kept out.
 bool closed() noexcept;

@@ -1,7 +1,6 @@
 #include "runtime/tm/attempts/switching.hpp"
 
 #include "runtime/platform/machine.hpp"
-#include "runtime/tm/attempts/serial.hpp"
 
 #include <algorithm>
 
@@ -19,6 +18,14 @@ constinit Judge judge;
 constinit bool wanted = false;
 constinit std::uint64_t gate_ns = kGateNs;
 constinit std::uint64_t began_ns = 0, commits_before = 0, validations_before = 0;
+
+// By who knows that no attempt runs. relaxed: serial.C publishes it
+void set(bool scales) noexcept {
+  if (scales)
+    shared.slow_begin.fetch_or(serial::kScales, std::memory_order_relaxed);
+  else
+    shared.slow_begin.fetch_and(~serial::kScales, std::memory_order_relaxed);
+}
 
 std::uint64_t validations_so_far() noexcept {
   std::uint64_t sum = 0;
@@ -126,14 +133,14 @@ bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
 }
 
 void fix(Runs runs) noexcept {
-  is_fixed.store(runs != Runs::judged, std::memory_order_relaxed);     // relaxed: no other thread runs
-  shared.scales.store(runs == Runs::many, std::memory_order_relaxed);  // relaxed: as above
+  is_fixed.store(runs != Runs::judged, std::memory_order_relaxed);  // relaxed: no other thread runs
+  set(runs == Runs::many);
 }
 
 bool change_to(bool scales, std::uint64_t limit_ns) noexcept {
   if (!serial::acquire_for_change_within(limit_ns)) return false;
   if (switching::scales() != scales) {
-    shared.scales.store(scales, std::memory_order_relaxed);  // relaxed: serial.C publishes it
+    set(scales);
     if (Descriptor& d = Descriptor::current_or_detached(); d.mode != Mode::detached) ++d.statistics.switches;
   }
   serial::release_after_change();

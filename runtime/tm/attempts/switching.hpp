@@ -19,6 +19,7 @@
 //             automatic performance tuning", TACO 2012.
 #pragma once
 
+#include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/runtime.hpp"
 
@@ -67,7 +68,7 @@ class Judge {
 
 // Whether attempts that begin now are of the scalable algorithm. Within an announcement it does not change. relaxed:
 // serial.C orders it, for who has found the gate open; who runs alone set it itself or comes after
-inline bool scales() noexcept { return shared.scales.load(std::memory_order_relaxed); }
+inline bool scales() noexcept { return (shared.slow_begin.load(std::memory_order_relaxed) & serial::kScales) != 0; }
 
 // Tests fix the algorithm before the first transaction of the process. Without that it is judged, and begins with few.
 enum class Runs { judged, few, many };
