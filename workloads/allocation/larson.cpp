@@ -20,31 +20,40 @@ namespace {
 
 constexpr std::uint64_t kOperations = 10'000'000;
 
+constexpr std::string_view kMisaligned[] = {"refused", "counted"};
+
 constexpr ParameterSpec kParameters[] = {
     size_parameter("size_min", 8, "bytes of the smallest block"),
     size_parameter("size_max", 1000, "bytes of the largest block; all sizes in between are as likely"),
     ParameterSpec::integer("blocks", 5000, 1, 1 << 22, "1", "blocks that a thread holds"),
     ParameterSpec::integer("round", 50'000, 1, std::int64_t{1} << 40, "1",
                            "replacements by one thread, before another inherits its blocks"),
+    ParameterSpec::choice(
+        "misaligned", kMisaligned,
+        "blocks that are not aligned for the largest type that fits into them, as ISO C asks: the run "
+        "fails, or has their number"),
     kDuration,
     operations_parameter("replacements per thread of the team, without warm-up; 0: 10000000, or use duration_ms"),
 };
 
 constexpr auto kOwnMetrics =
     joined(kMetrics, {{"handover_delay_s", "s", MetricSpec::Better::neither, MetricSpec::Kind::time},
-                      {"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count}});
+                      {"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count},
+                      {"misaligned", "1", MetricSpec::Better::lower, MetricSpec::Kind::count}});
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
       : length(values, kOperations),
         sizes(values),
         blocks(static_cast<std::uint32_t>(values.integer("blocks"))),
-        round(static_cast<std::uint64_t>(values.integer("round"))) {}
+        round(static_cast<std::uint64_t>(values.integer("round"))),
+        misaligned_fail(values.choice("misaligned") == "refused") {}
 
   Length length;
   EvenSizes sizes;
   std::uint32_t blocks;
   std::uint64_t round;
+  bool misaligned_fail;
 };
 
 // What a thread leaves to its successor.
@@ -149,8 +158,12 @@ bool run(const Options& options, Recorder& recorder) {
     used += heritage.used;
     threads += heritage.threads;
   }
-  const Totals totals(ledgers);
-  auto& line = open_report(recorder, team, totals, used).field("live_bytes", live).field("threads_made", threads);
+  Totals totals(ledgers);
+  auto& line = open_report(recorder, team, totals, used)
+                   .field("live_bytes", live)
+                   .field("threads_made", threads)
+                   .field("misaligned", totals.misaligned);
+  if (!settings.misaligned_fail) totals.misaligned = 0;
   if (used.handover_ns) line.field("handover_delay_s", static_cast<double>(*used.handover_ns) * kSecondsPerNs);
   write_report(recorder, team);
   return close_report(recorder, totals);

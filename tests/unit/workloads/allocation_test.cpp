@@ -226,6 +226,16 @@ TEST_F(Faults, OfTheAllocatorAreFoundByEveryWorkload) {
   }
 }
 
+// SuperMalloc's blocks of 24 bytes begin at multiples of 8: paper 004 measures larson under it all the same.
+TEST_F(Faults, LarsonCountsMisalignedBlocksWhereItIsToldTo) {
+  const std::string command = "larson -p operations=3000 -p blocks=200 -p misaligned=counted";
+  const auto finished = run_small(command, preloaded("misaligned"));
+  ASSERT_EQ(finished.status, 0) << finished.err;
+  EXPECT_GT(record(finished, "iteration")["misaligned"].number(), 1000);
+  EXPECT_EQ(record(run_small(command, preloaded("none")), "iteration")["misaligned"].number(), 0);
+  EXPECT_EQ(run_small(command, preloaded("twice")).status, workloads::kExitNotVerified) << "other faults still fail it";
+}
+
 // An allocator that never uses memory again: the blocks of A and nine tenths of those of C, round after round.
 TEST_F(Faults, MemoryThatIsNeverUsedAgainIsFragmentation) {
   for (const int rounds : {1, 3}) {
