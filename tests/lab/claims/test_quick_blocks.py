@@ -19,7 +19,7 @@ from loam_lab.model.study import Study
 # Their quick forms are long enough to show that a claim holds, and too short to contradict some of those with many comparisons.
 CANNOT_CONTRADICT = {"gc-jvm", "lookalikes", "programs"}
 # "Almost all" of six blocks: where a predicate need not hold, the others need more than their 95 %.
-CANNOT_SHOW = {"programs": {"004-10", "004-11"}}
+CANNOT_SHOW = {"programs": {"004-11"}}
 
 
 def comparisons(predicate: Predicate) -> int:
