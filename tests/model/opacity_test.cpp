@@ -100,9 +100,13 @@ TEST_P(OpacityTest, SmallRunsAreOpaque) {
 
 TEST(OpacityTest, TheScheduleFollowsFromTheSeed) {
   LOAM_NEEDS_POINTS();
-  const std::vector<Variant> several = variants({"small_table"});
+  std::vector<Variant> several = variants({"small_table"});
+  // Visible readers are looked for in the order of their slots, which threads take as they start.
+  std::erase_if(several, readers_block_writers);
   if (several.empty())
-    GTEST_SKIP() << "the chosen algorithm does not overlap: its threads wait for each other's sleeps";
+    GTEST_SKIP()
+        << "of the chosen algorithm the schedule follows from more: its threads wait for each other's sleeps, or "
+           "readers are looked for by their slots";
   in_variant(several.front(), []<class Driver>() {
     tm::contention::waits = {.owner_ns = 0, .free_ns = 0};  // how long is no matter of the schedule
     HistoryRuns<Driver> runs;

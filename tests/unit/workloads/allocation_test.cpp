@@ -231,7 +231,7 @@ TEST_F(Faults, LarsonCountsMisalignedBlocksWhereItIsToldTo) {
   const std::string command = "larson -p operations=3000 -p blocks=200 -p misaligned=counted";
   const auto finished = run_small(command, preloaded("misaligned"));
   ASSERT_EQ(finished.status, 0) << finished.err;
-  EXPECT_GT(record(finished, "iteration")["misaligned"].number(), 1000);
+  EXPECT_GT(record(finished, "iteration")["misaligned"].number(), 20);  // one call in a hundred
   EXPECT_EQ(record(run_small(command, preloaded("none")), "iteration")["misaligned"].number(), 0);
   EXPECT_EQ(run_small(command, preloaded("twice")).status, workloads::kExitNotVerified) << "other faults still fail it";
 }
