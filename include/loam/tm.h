@@ -222,7 +222,7 @@ void loam_tx_become_irrevocable(loam_tx* tx);
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
 typedef struct loam_config {
-  const char* algorithm; /* one of loam_algorithm_name(); the default is "norec" */
+  const char* algorithm; /* one of loam_algorithm_name(); the default is "auto" */
   const char* mapping;   /* of addresses to ownership records: "table", "shadow", "hash" */
   unsigned shift;        /* table, hash: log2 of the bytes that share a record, 3 to 12 */
   unsigned records_log2; /* table, hash: log2 of the number of records, 10 to 26 */

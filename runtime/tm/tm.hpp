@@ -30,6 +30,7 @@
 // Threads   Any thread may run transactions, at any time before its exit; up to 16384 at once.
 #pragma once
 
+#include "runtime/tm/algorithms/auto.hpp"
 #include "runtime/tm/algorithms/etl_wb.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
 #include "runtime/tm/attempts/driver.hpp"
@@ -38,8 +39,9 @@
 
 namespace loam::tm {
 
-// The algorithm of programs that do not choose one: safe for privatization without waiting (docs/adr/0024).
-using DefaultAlgorithm = Norec<false>;
+// The algorithm of programs that do not choose one: safe for privatization without waiting (docs/adr/0024), and chosen anew as
+// the program runs (docs/adr/0037). Driver<Norec<false>> and so on have the same functions for one that is fixed.
+using DefaultAlgorithm = Auto<false>;
 using Transactions = Driver<DefaultAlgorithm>;
 
 struct ReadOnly {};

@@ -29,8 +29,9 @@ _ASKED_AT_ONCE = 8
 SIMULATOR = "libloam-simulator.so"
 # As a synchronisation's name: every one that this checkout builds; what cannot run is skipped and told.
 ALL = "all"
-# Where none is named: the first that offers the workload. One for shared data, one for workloads that share nothing.
-DEFAULTS = ("etl-wb", "none")
+# Where none is named: the first that offers the workload. The library's own default for shared data, and one for workloads
+# that share nothing.
+DEFAULTS = ("auto", "none")
 
 
 @dataclass(frozen=True)
@@ -261,10 +262,13 @@ def _description(subject: Subject) -> Description | None:
         return None
 
 
-def default_sync(workload: str, preset: str = "release") -> str | None:
-    """The synchronisation that runs a workload where none is named; None if no executable that is built offers it."""
+def default_sync(workload: str, preset: str = "release", defaults: Sequence[str] = DEFAULTS) -> str | None:
+    """The synchronisation that runs a workload where none is named; None if no executable that is built offers it.
+
+    defaults: those that are preferred, in order
+    """
     known = subjects_of(preset)
-    for name in (*DEFAULTS, *sorted(known.keys() - set(DEFAULTS))):
+    for name in (*defaults, *sorted(known.keys() - set(defaults))):
         if name in known and not known[name].missing() and describe(known[name]).workload(workload):
             return name
     return None

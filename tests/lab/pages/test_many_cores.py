@@ -33,20 +33,20 @@ def sets(sync: str, rates: dict[int, float], percent: int = 20, **parameters: An
 
 def made(cells: list[dict[str, Any]]) -> Result:
     return typed({
-        "syncs": [{"name": name, "kind": "transactional"} for name in ("norec", "dctl", "two-phase")], "cells": cells,
+        "syncs": [{"name": name, "kind": "transactional"} for name in ("auto", "dctl", "two-phase")], "cells": cells,
         "baseline": "loam", "blocks": BLOCKS, "created_utc": "2026-01-02T03:04:05Z", "commands": ["./loam run it"],
         "machine": {"cpu": "made up", "cores": 2, "kernel": "6.1"},
     })  # fmt: skip
 
 
 CELLS = [
-    *sets("norec", {1: 10e6, 16: 40e6, 64: 12e6}, privatization="commit"),
+    *sets("auto", {1: 10e6, 16: 40e6, 64: 12e6}),
     *sets("dctl", {1: 12e6, 16: 80e6, 64: 100e6}, privatization="none"),
     *sets("dctl", {1: 9e6, 16: 30e6, 64: 55e6}, privatization="shared"),
     *sets("two-phase", {1: 9e6, 16: 50e6, 64: 60e6}),
-    *sets("norec", {1: 11e6, 64: 50e6}, percent=60, privatization="commit"),
+    *sets("auto", {1: 11e6, 64: 50e6}, percent=60),
     *sets("dctl", {1: 12e6, 64: 100e6}, percent=60, privatization="none"),
-    cell("intset", "norec", 1, 3e6, structure="tree", update_percent=20, privatization="commit"),
+    cell("intset", "auto", 1, 3e6, structure="tree", update_percent=20),
     cell("threadtest", "none", 1, 2e6, "pairs_per_s"), cell("threadtest", "none", 64, 64e6, "pairs_per_s"),
     cell("xmalloc", "none", 2, 2e6), cell("xmalloc", "none", 64, 48e6),
     cell("queue", "mcs", 2, 9e6), cell("queue", "mcs", 64, 3e6), cell("queue", "cc-synch", 64, 5e6),
@@ -67,7 +67,7 @@ def test_levels_that_all_sets_have_are_said_once() -> None:
 def test_the_fastest_safe_one_is_bold_and_the_unsafe_one_never() -> None:
     text = many_cores.page(made(CELLS))
     table = text.split("### intset hash 20 %")[1].split("###")[0]
-    assert "| norec (commit) | **10.0** | 40.0 | 12.0 |" in table
+    assert "| auto | **10.0** | 40.0 | 12.0 |" in table
     assert "| two-phase | 9.00 | **50.0** | **60.0** |" in table
     assert "| dctl (none) | 12.0 | 80.0 | 100 |" in table
 
@@ -76,11 +76,9 @@ def test_the_default_is_held_against_what_is_asked_of_it() -> None:
     text = many_cores.page(made(CELLS))
     assert "| intset hash 20 % | 16 | 0.50 (0.5) | two-phase | 0.62 | dctl (none) |" in text
     assert "| intset hash 20 % | 64 | **0.12** (0.45) | two-phase | 0.60 | dctl (none) |" in text
-    assert "| intset hash 60 % | 64 | 0.50 (0.35) | norec (commit) | 0.50 | dctl (none) |" in text
+    assert "| intset hash 60 % | 64 | 0.50 (0.35) | auto | 0.50 | dctl (none) |" in text
     assert "| intset hash 20 % | **0.30** | 64 |" in text
-    assert (
-        "64 threads: the default, norec (commit), has 0.12 times the rate of the best unsafe one, dctl (none)" in text
-    )
+    assert "64 threads: the default, auto, has 0.12 times the rate of the best unsafe one, dctl (none)" in text
 
 
 def test_allocation_is_set_against_a_linear_course() -> None:
@@ -100,5 +98,5 @@ def test_the_picture_has_a_panel_for_each_set_with_some_updates() -> None:
 
 
 def test_a_result_without_unsafe_sets_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no sets under norec \(commit\) and without safety"):
+    with pytest.raises(ValueError, match=r"no sets under auto and without safety"):
         many_cores.page(made(CELLS[:3]))

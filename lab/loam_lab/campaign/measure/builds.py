@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from loam_lab.model.study import Study
 from loam_lab.setup import build
@@ -37,17 +37,17 @@ def _build_preset(study: Study, preset: str) -> None:
     _ensure_defaults({group.workload for group in study.groups if not group.sync}, preset)
 
 
-def default_sync(workload: str, preset: str = "release") -> str | None:
+def default_sync(workload: str, preset: str = "release", defaults: Sequence[str] = workloads.DEFAULTS) -> str | None:
     """The synchronisation that runs a workload where none is named, built; None where nothing has the workload.
 
-    raises: LoamError if something cannot be built
+    defaults: those that are preferred, in order; raises: LoamError if something cannot be built
     """
-    build.ensure_built(list(workloads.DEFAULTS), preset)
-    _ensure_defaults([workload], preset)
-    return workloads.default_sync(workload, preset)
+    build.ensure_built(list(defaults), preset)
+    _ensure_defaults([workload], preset, defaults)
+    return workloads.default_sync(workload, preset, defaults)
 
 
-def _ensure_defaults(by_default: Collection[str], preset: str) -> None:
+def _ensure_defaults(by_default: Collection[str], preset: str, defaults: Sequence[str] = workloads.DEFAULTS) -> None:
     """Build all where the synchronisations that are defaults do not have a workload: perhaps another one has it."""
-    if not all(workloads.default_sync(workload, preset) for workload in by_default):
+    if not all(workloads.default_sync(workload, preset, defaults) for workload in by_default):
         build.ensure_built(None, preset)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from loam_lab.commands.request import Request
 
 DEFAULT_ALLOCATOR = "glibc"
+# Aborts are explained by the records that addresses share, which the library's default has only where many threads meet.
+EXPLAINED = ("etl-wb", "none")
 PAIRS_SHOWN = 8
 ABORTED = pairs.Words(
     share="aborts", one="the access that lost", other="the write that won", title="Lines that abort each other most"
@@ -46,11 +48,11 @@ def explain(
         registry.load(allocator)  # what cannot be used is said before anything is built
         build.ensure_built(["probe"])
         if sync is None:
-            sync = builds.default_sync(workload, preset)
+            sync = builds.default_sync(workload, preset, EXPLAINED)
         elif "/" not in sync:
             build.ensure_built([sync], preset)
         building.ensure_own([allocator], preset)
-    sync = sync or workloads.DEFAULTS[0]
+    sync = sync or EXPLAINED[0]
     executable = workloads.resolve_syncs([sync], preset)[0]
     asked = run.check(workload, request, allocator=allocator, executable=executable, every=every)
     if not asked.blames:

@@ -14,7 +14,7 @@ _FOLDERS = ("include", "runtime", "structures")
 # Synchronisations with a file here are compiled with every workload and application, which takes a minute or more.
 _COSTLY = ("runtime/tm/algorithms/", "workloads/syncs/")
 # Those that most studies and the lab's tests run. One in so many of the others is built, as long as not all is asked for.
-_ALWAYS = ("etl-wb", "htm-lock", "norec", "sequential")
+_ALWAYS = ("auto", "etl-wb", "htm-lock", "norec", "sequential")
 _SYNCS_SHARE = 10
 
 
@@ -51,7 +51,7 @@ def build_release(*, whole: bool = False) -> set[str]:
 
 
 # What the lab's tests run on simulated machines.
-_SIMULATED = ("etl-wb", "malloc", "none")
+_SIMULATED = ("auto", "etl-wb", "malloc", "none")
 _SIMULATED_PREFIX = "simulated-"
 _SIMULATED_BLOCKS = ("simulated-blocks",)
 

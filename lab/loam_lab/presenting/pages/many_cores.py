@@ -23,7 +23,7 @@ from loam_lab.presenting.pages.parts import curves, opening, paired
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
 
-DEFAULT = "norec (commit)"
+DEFAULT = "auto"
 SETS = "intset"
 DRAWN_PERCENT = "20 %"
 # What frees its own blocks, and what frees those of others: the least share of a linear rate that is asked for at 64 threads.

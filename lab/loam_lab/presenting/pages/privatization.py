@@ -36,7 +36,7 @@ def page(results: Sequence[Result]) -> str:
         "it is safe only if no other transaction still reads or writes the node. `privatization=commit`, the library's",
         "default, guarantees it; `none` leaves it to `tx.privatize` ([transactions](../transactions.md)).", "",
         f"The row of {BASE} has rates. Every other row has its rate over that one, with a 95 % interval: above 1 is faster.",
-        "**Bold**: the fastest of a column. norec is the library's default algorithm.", "",
+        "**Bold**: the fastest of a column. The library's default, auto, is norec while few threads meet.", "",
     ]  # fmt: skip
     for result in results:
         lines += _of(result)
