@@ -14,12 +14,15 @@ namespace {
 
 std::uint64_t x = 0;
 
+// All transactions of a process are of one algorithm: the hybrid's software ones are norec's.
+using Software = Driver<Norec<false>>;
+
 // Alone: while one runs that cannot be undone, and one that ordinary attempts have given up. Nobody else may begin.
 TEST(HybridParts, AnAttemptWaitsForATransactionThatRunsAlone) {
   EXPECT_FALSE(Hybrid::must_wait());
   std::atomic<bool> inside{false}, checked{false};
   std::thread other([&] {
-    atomically(irrevocable, [&](auto&) {
+    Software::irrevocable([&](auto&) {
       inside = true;
       while (!checked) platform::yield();
     });
@@ -40,11 +43,11 @@ TEST(HybridParts, AnAttemptWaitsForASoftwareCommit) {
 
 TEST(HybridParts, ACommitThatWroteWakesWhoWaitsForAChange) {
   x = 0;
-  atomically([](auto&) {});  // for a descriptor
+  Software::update([](auto&) {});  // for a descriptor
   Descriptor& d = Descriptor::current();
   std::thread waiter([] {
     const auto body = [](auto tx) {
-      if (tx.read(x) == 0) retry(tx);
+      if (tx.read(x) == 0) Software::wait_for_change();
     };
     Hybrid::in_software<true>(body);
   });
