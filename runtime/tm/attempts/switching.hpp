@@ -31,7 +31,7 @@ namespace loam::tm::switching {
 // A window is over after kWindowNs, if it has kCommitsLeast commits or lasts kWindowNsSparse. A longer one than kWindowNsMost
 // is not judged: nobody has looked, so it was not one load.
 inline constexpr std::uint64_t kWindowNs = 50'000, kWindowNsSparse = 16 * kWindowNs, kWindowNsMost = 100'000'000;
-inline constexpr std::uint64_t kCommitsLeast = 256;
+inline constexpr std::uint64_t kCommitsLeast = 64;
 inline constexpr std::uint64_t kGateNs = 50'000, kGateNsMost = 10'000'000, kRestPerGate = 20;
 inline constexpr std::uint64_t kRestNsLeast = 500'000, kRestNsKept = 8'000'000, kRestNsMost = 256'000'000;
 inline constexpr std::uint64_t kResetsApartNs = 4'000'000;
