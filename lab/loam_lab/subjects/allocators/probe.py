@@ -315,8 +315,8 @@ def _judge_exit(image: _Image, record: dict[str, Any], allocator: Allocator, war
     if Path(str((image.start or {}).get("exe"))).name == _ERLANG:
         _add(
             warnings,
-            "an Erlang machine has allocators of its own, which map large pieces; this one serves little of its memory; "
-            'expect small differences, or set ERL_FLAGS="+Mea min", with which it asks malloc for each block',
+            "an Erlang machine has allocators of its own, which map large pieces; unless it was started with +Mea min "
+            "(in ERL_FLAGS), with which it asks malloc for each block, expect small differences",
         )
     at_start = {str(o.get("path")) for o in (image.start or {}).get("objects", [])}
     for path in record.get("definers", []):
