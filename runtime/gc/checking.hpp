@@ -27,14 +27,14 @@ class CheckingMutator : public Mutator {
     return is_for_logs() ? static_cast<A*>(allocate_log()) : Mutator::allocate_array<A>(length);
   }
 
- private:
-  friend class CheckingStore;
-
   struct LogRequest {
     DedicatedStore& store;
     LogBase& log;
   };
+  // The flag: set while a log allocates.
+  void set_request(LogRequest* request) noexcept { request_ = request; }
 
+ private:
   [[gnu::always_inline]] bool is_for_logs() const noexcept { return request_ != nullptr; }
   // The chunk that makes room in the log is part of it afterwards; null if the log has room without one.
   [[gnu::noinline]] Object* allocate_log() {
@@ -42,7 +42,7 @@ class CheckingMutator : public Mutator {
     return request.store.add_chunk(request.log, *this);
   }
 
-  LogRequest* request_ = nullptr;  // the flag: set while a log allocates
+  LogRequest* request_ = nullptr;
 };
 
 class CheckingTransaction : public Transaction {
@@ -72,9 +72,9 @@ class CheckingStore final : public DedicatedStore {
     CheckingMutator::LogRequest request{*this, log};
     struct Flag {
       CheckingMutator& mutator;
-      ~Flag() { mutator.request_ = nullptr; }
+      ~Flag() { mutator.set_request(nullptr); }
     } flag{checking};
-    checking.request_ = &request;
+    checking.set_request(&request);
     checking.allocate<LogChunk>();
   }
 };

@@ -24,72 +24,58 @@ void lock_list() {
   }
 }
 
-}  // namespace
+template <class F>
+void for_each(F&& f) {
+  for (Heap* heap = heaps; heap != nullptr; heap = heap->next_heap()) f(*heap);
+}
 
-// A class, because Heap has one friend for it.
-class Forks {
- public:
-  static void watch() {
-    static constinit std::atomic<bool> done{false};
-    if (done.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the loader calls it first, in one thread
-    LOAM_CHECK(pthread_atfork(before, after_in_parent, after_in_child) == 0,
-               "gc: no memory for the handlers of fork()");
-  }
-  static void add(Heap& heap) {
-    watch();  // the constructor of a static object may make a heap before watch_early() runs
-    lock_list();
-    heap.next_heap_ = heaps;
-    heaps = &heap;
-    mutex.unlock();
-  }
-  static void remove(Heap& heap) noexcept {
-    lock_list();
-    Heap** link = &heaps;
-    while (*link != &heap) link = &(*link)->next_heap_;
-    *link = heap.next_heap_;
-    mutex.unlock();
-  }
+// No lock of a heap is held while another heap's threads stop: they may need it until then.
+void before() {
+  lock_list();
+  for_each([](Heap& heap) { heap.world().stop_for_fork(); });
+  for_each([](Heap& heap) { heap.lock_for_fork(); });
+}
 
- private:
-  template <class F>
-  static void for_each(F&& f) {
-    for (Heap* heap = heaps; heap != nullptr; heap = heap->next_heap_) f(*heap);
-  }
+void release(bool in_child) {
+  for_each([&](Heap& heap) { heap.resume_after_fork(in_child); });
+  mutex.unlock();
+}
 
-  // No lock of a heap is held while another heap's threads stop: they may need it until then.
-  static void before() {
-    lock_list();
-    for_each([](Heap& heap) { heap.world_.stop_for_fork(); });
-    for_each([](Heap& heap) {
-      heap.mutex_.lock();
-      heap.world_.lock_for_fork();
-    });
-  }
-  static void after_in_parent() { release(false); }
-  static void after_in_child() {
-    for_each([](Heap& heap) { heap.forget_other_threads(); });
-    release(true);
-    for_each([](Heap& heap) { heap.undo_forgotten(); });
-  }
-  static void release(bool in_child) {
-    for_each([&](Heap& heap) {
-      heap.mutex_.unlock();
-      heap.world_.resume_after_fork(in_child);
-    });
-    mutex.unlock();
-  }
-};
+void after_in_parent() { release(false); }
 
-namespace {
+void after_in_child() {
+  for_each([](Heap& heap) { heap.forget_other_threads(); });
+  release(true);
+  for_each([](Heap& heap) { heap.undo_forgotten(); });
+}
 
-[[gnu::constructor]] void watch_early() { Forks::watch(); }
+void watch() {
+  static constinit std::atomic<bool> done{false};
+  if (done.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the loader calls it first, in one thread
+  LOAM_CHECK(pthread_atfork(before, after_in_parent, after_in_child) == 0, "gc: no memory for the handlers of fork()");
+}
+
+[[gnu::constructor]] void watch_early() { watch(); }
 
 }  // namespace
 
 namespace forks {
 
-void add(Heap& heap) { Forks::add(heap); }
-void remove(Heap& heap) noexcept { Forks::remove(heap); }
+void add(Heap& heap) {
+  watch();  // the constructor of a static object may make a heap before watch_early() runs
+  lock_list();
+  heap.next_heap() = heaps;
+  heaps = &heap;
+  mutex.unlock();
+}
+
+void remove(Heap& heap) noexcept {
+  lock_list();
+  Heap** link = &heaps;
+  while (*link != &heap) link = &(*link)->next_heap();
+  *link = heap.next_heap();
+  mutex.unlock();
+}
 
 }  // namespace forks
 

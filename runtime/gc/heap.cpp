@@ -311,17 +311,14 @@ void Heap::take_over(Mutator& mutator) noexcept {
 
 void Heap::add_global(GlobalBase& global) {
   const std::lock_guard lock(mutex_);
-  global.next_ = globals_;
-  if (globals_ != nullptr) globals_->previous_ = &global;
-  globals_ = &global;
+  global.join(globals_);
   if (settings_.backend != nullptr) settings_.backend->add_root(&global.slot(), &global.slot() + 1);
 }
 
 void Heap::remove_global(GlobalBase& global) {
   const std::lock_guard lock(mutex_);
   if (settings_.backend != nullptr) settings_.backend->remove_root(&global.slot(), &global.slot() + 1);
-  (global.previous_ != nullptr ? global.previous_->next_ : globals_) = global.next_;
-  if (global.next_ != nullptr) global.next_->previous_ = global.previous_;
+  global.leave(globals_);
 }
 
 GlobalBase::GlobalBase(Heap& heap) noexcept : heap_(heap) { heap.add_global(*this); }

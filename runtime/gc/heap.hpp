@@ -57,13 +57,32 @@ class Heap {
   // collection.
   void verify(Mutator& mutator);
 
+  // For roots, which are in a list from their constructor to their destructor.
+  void add_global(GlobalBase& global);
+  void remove_global(GlobalBase& global);
+  // For transactions: memory of the nursery, all zero or not, that nobody uses any more.
+  void take_back(const Mutator::Piece& piece) {
+    const std::lock_guard lock(mutex_);
+    returned_.push(piece);
+  }
+  // Around a fork (fork.cpp): first all heaps stop, then each is locked.
+  void lock_for_fork() {
+    mutex_.lock();
+    world_.lock_for_fork();
+  }
+  void resume_after_fork(bool in_child) {
+    mutex_.unlock();
+    world_.resume_after_fork(in_child);
+  }
+  void forget_other_threads();
+  void undo_forgotten();
+  Heap*& next_heap() noexcept { return next_heap_; }
+
  private:
+  // What a Mutator takes is taken with the mutex; the other two read and move all there is, while the world is stopped.
   friend class Mutator;
   friend class Collector;
   friend class Verifier;
-  friend class GlobalBase;
-  friend class TransactionNursery;
-  friend class Forks;
 
   struct Half {
     std::byte* start = nullptr;
@@ -109,10 +128,6 @@ class Heap {
   OutOfMemory refusal(const Request::Needs& needs) const noexcept;
   // What a Mutator knows alone, when it ends. With the mutex.
   void take_over(Mutator& mutator) noexcept;
-  void forget_other_threads();  // fork.cpp
-  void undo_forgotten();
-  void add_global(GlobalBase& global);
-  void remove_global(GlobalBase& global);
 
   Settings settings_;
   const bool nursery_follows_;  // the memory: its size was not set

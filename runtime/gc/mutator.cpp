@@ -36,7 +36,8 @@ void Mutator::give_up_buffer() noexcept {
 }
 
 Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) {
-  LOAM_CHECK(leader_->natives_ == 0, "an allocation inside of a Mutator::Native, while another thread may collect");
+  LOAM_CHECK(member_.leader->member().natives == 0,
+             "an allocation inside of a Mutator::Native, while another thread may collect");
   safepoint();
   if (heap_.settings_.backend != nullptr) return allocate_elsewhere(bytes, descriptor);
   if (bytes >= kLargeBytes) {

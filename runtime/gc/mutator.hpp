@@ -160,6 +160,9 @@ class Mutator {
   }
 
   Heap& heap() const noexcept { return heap_; }
+  World& world() const noexcept { return world_; }
+  World::Member& member() noexcept { return member_; }
+  const World::Member& member() const noexcept { return member_; }
   std::size_t nursery_bytes() const noexcept { return nursery_bytes_; }
   LocalBase*& newest_local() noexcept { return newest_local_; }
   void set_logs(LogVisitor* logs) noexcept { logs_ = logs; }
@@ -180,11 +183,11 @@ class Mutator {
   };
 
  private:
+  // Buffers and lists of a thread: its heap hands them out, a collection empties them while the world is stopped, and
+  // TransactionNursery is the part of the thread's own transaction that takes them back.
   friend class Heap;
   friend class Collector;
-  friend class Verifier;
   friend class TransactionNursery;
-  friend class World;
 
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_array(std::size_t length, std::size_t element_bytes);
   [[gnu::noinline]] Object* allocate_slow(std::size_t bytes, const Descriptor& descriptor);
@@ -211,9 +214,7 @@ class Mutator {
   OsVector<Piece> kept_buffers_;  // full ones, while a mark is set
   unsigned until_collection_ = 0;
   std::size_t bytes_elsewhere_ = 0;  // of a backend, which hands out no buffers
-  // See World.
-  Mutator *leader_ = nullptr, *next_of_thread_ = nullptr;
-  unsigned natives_ = 0;  // of a leader: native regions in which its thread is, one inside of the other
+  World::Member member_;
 };
 
 template <class T>

@@ -88,6 +88,16 @@ class GlobalBase {
   GlobalBase& operator=(const GlobalBase&) = delete;
   Object*& slot() noexcept { return object_; }
   GlobalBase* next() const noexcept { return next_; }
+  // The list of a heap, with its lock.
+  void join(GlobalBase*& first) noexcept {
+    next_ = first;
+    if (first != nullptr) first->previous_ = this;
+    first = this;
+  }
+  void leave(GlobalBase*& first) noexcept {
+    (previous_ != nullptr ? previous_->next_ : first) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
 
  protected:
   explicit GlobalBase(Heap& heap) noexcept;
@@ -95,7 +105,6 @@ class GlobalBase {
   Object* object_ = nullptr;
 
  private:
-  friend class Heap;
   Heap& heap_;
   GlobalBase *next_ = nullptr, *previous_ = nullptr;
 };

@@ -78,7 +78,7 @@ void Verifier::for_each_old(void (Verifier::*check)(Object&, bool), bool before)
 
 void Verifier::check_roots(bool before) {
   for (Mutator* const mutator : heap_.world_.mutators()) {
-    for (LocalBase* local = mutator->newest_local_; local != nullptr; local = local->previous())
+    for (LocalBase* local = mutator->newest_local(); local != nullptr; local = local->previous())
       check_target(local->slot(), "a Local", before);
     if (!before && mutator->logs() != nullptr) mutator->logs()->verify();
   }

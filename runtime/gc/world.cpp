@@ -15,29 +15,29 @@ constinit thread_local Mutator* newest = nullptr;
 }  // namespace
 
 bool World::is_of_this_thread(const Mutator& mutator) noexcept {
-  for (const Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+  for (const Mutator* own = newest; own != nullptr; own = own->member().next_of_thread)
     if (own == &mutator) return true;
   return false;
 }
 
 void World::poll_all_of_this_thread() {
-  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_) own->safepoint();
+  for (Mutator* own = newest; own != nullptr; own = own->member().next_of_thread) own->safepoint();
 }
 
 Mutator* World::leader_of_this_thread() const noexcept {
-  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
-    if (&own->world_ == this) return own->leader_;
+  for (Mutator* own = newest; own != nullptr; own = own->member().next_of_thread)
+    if (&own->world() == this) return own->member().leader;
   return nullptr;
 }
 
 void World::attach(Mutator& mutator) {
-  mutator.next_of_thread_ = newest;
+  mutator.member().next_of_thread = newest;
   Mutator* const leader = leader_of_this_thread();
-  LOAM_CHECK(leader == nullptr || leader->natives_ == 0,
+  LOAM_CHECK(leader == nullptr || leader->member().natives == 0,
              "a Mutator is made inside of a Mutator::Native of the same thread and heap (end the Native first)");
-  mutator.leader_ = leader != nullptr ? leader : &mutator;
+  mutator.member().leader = leader != nullptr ? leader : &mutator;
   newest = &mutator;
-  if (leader == nullptr) mutator.natives_ = 1;  // safe until leave_native()
+  if (leader == nullptr) mutator.member().natives = 1;  // safe until leave_native()
   {
     std::unique_lock lock(mutex_);
     if (leader == nullptr) {
@@ -59,39 +59,39 @@ void World::attach(Mutator& mutator) {
 
 void World::detach(Mutator& mutator) {
   LOAM_CHECK(is_of_this_thread(mutator), "a Mutator ends in the thread that has made it");
-  LOAM_CHECK(mutator.leader_->natives_ == 0, "a Mutator ends inside of a Mutator::Native");
+  LOAM_CHECK(mutator.member().leader->member().natives == 0, "a Mutator ends inside of a Mutator::Native");
   Mutator** link = &newest;
-  while (*link != &mutator) link = &(*link)->next_of_thread_;
-  *link = mutator.next_of_thread_;
+  while (*link != &mutator) link = &(*link)->member().next_of_thread;
+  *link = mutator.member().next_of_thread;
   Mutator* heir = nullptr;  // the next leader
-  if (mutator.leader_ == &mutator)
-    for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
-      if (own->leader_ == &mutator) own->leader_ = heir = heir != nullptr ? heir : own;
+  if (mutator.member().leader == &mutator)
+    for (Mutator* own = newest; own != nullptr; own = own->member().next_of_thread)
+      if (own->member().leader == &mutator) own->member().leader = heir = heir != nullptr ? heir : own;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < mutators_.size(); ++i)
     if (mutators_[i] == &mutator) mutators_.remove_unordered(i--);
-  if (mutator.leader_ != &mutator || heir != nullptr) return;
+  if (mutator.member().leader != &mutator || heir != nullptr) return;
   --running_;
   changed_.notify_all();
 }
 
 void World::wait_at_safepoint(Mutator& mutator) {
-  if (mutator.leader_->natives_ != 0) return;
+  if (mutator.member().leader->member().natives != 0) return;
   enter_native(mutator);
   leave_native(mutator);
 }
 
 void World::enter_native(Mutator& mutator) {
   const std::lock_guard lock(mutex_);
-  if (mutator.leader_->natives_++ != 0) return;
+  if (mutator.member().leader->member().natives++ != 0) return;
   --running_;
   changed_.notify_all();
 }
 
 void World::leave_native(Mutator& mutator) {
-  Mutator& leader = *mutator.leader_;
+  Mutator& leader = *mutator.member().leader;
   std::unique_lock lock(mutex_);
-  while (leader.natives_ == 1 && requested_) {
+  while (leader.member().natives == 1 && requested_) {
     lock.unlock();
     enter_elsewhere();
     lock.lock();
@@ -100,21 +100,21 @@ void World::leave_native(Mutator& mutator) {
     leave_elsewhere();
     lock.lock();
   }
-  if (--leader.natives_ == 0) ++running_;
+  if (--leader.member().natives == 0) ++running_;
 }
 
 void World::enter_elsewhere() {
-  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
-    if (&own->world_ != this && own->leader_ == own) own->world_.enter_native(*own);
+  for (Mutator* own = newest; own != nullptr; own = own->member().next_of_thread)
+    if (&own->world() != this && own->member().leader == own) own->world().enter_native(*own);
 }
 
 void World::leave_elsewhere() {
-  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
-    if (&own->world_ != this && own->leader_ == own) own->world_.leave_native(*own);
+  for (Mutator* own = newest; own != nullptr; own = own->member().next_of_thread)
+    if (&own->world() != this && own->member().leader == own) own->world().leave_native(*own);
 }
 
 bool World::stop(Mutator& mutator, std::uint64_t& took_ns) {
-  LOAM_CHECK(mutator.leader_->natives_ == 0,
+  LOAM_CHECK(mutator.member().leader->member().natives == 0,
              "an allocation or a collection inside of a Mutator::Native, while another thread may collect");
   const std::uint64_t asked_ns = platform::monotonic_ns();
   enter_elsewhere();
@@ -140,7 +140,7 @@ void World::resume(Mutator& mutator) {
     const std::lock_guard lock(mutex_);
     requested_ = false;
     stop_.store(false, std::memory_order_relaxed);  // relaxed: see is_stop_requested()
-    mutator.leader_->natives_ = 0;
+    mutator.member().leader->member().natives = 0;
     ++running_;
     changed_.notify_all();
   }

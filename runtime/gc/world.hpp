@@ -2,12 +2,12 @@
 //   A thread runs, or is safe: at a safepoint, in a native region, or not attached. One that wants to collect asks; it
 //   goes on when no other thread runs, and what they wrote is visible to it, and what it wrote to them, by the mutex.
 //   A running thread sees the request at its next poll (allocation's slow path, growth of a log, Mutator::safepoint()).
-//   Several Mutators of one thread run and are safe together: the first one that is left counts for all (its leader_).
+//   Several Mutators of one thread run and are safe together: the first one that is left counts for all (its leader).
 //   A thread that waits here for one heap is safe in all other heaps that it uses. Otherwise two threads that collect
 //   two heaps, both of which they use, would wait for each other.
 //   Cost  a poll: one relaxed load; all else a mutex.
 //   Invariants
-//   W2 running_ is the number of leaders whose natives_ is 0.   W3 natives_ changes with the mutex, in its own thread.
+//   W2 running_ is the number of leaders whose natives is 0.   W3 natives changes with the mutex, in its own thread.
 #pragma once
 
 #include "runtime/gc/os_vector.hpp"
@@ -24,6 +24,12 @@ class Mutator;
 
 class World {
  public:
+  // What the worlds keep of a Mutator.
+  struct Member {
+    Mutator *leader = nullptr, *next_of_thread = nullptr;
+    unsigned natives = 0;  // of a leader: native regions in which its thread is, one inside of the other
+  };
+
   void attach(Mutator& mutator);
   void detach(Mutator& mutator);
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +36,11 @@ def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     monkeypatch.setattr(os, "nice", asked.append)
     return asked
+
+
+@pytest.fixture(scope="module")
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can enter: pytest's own is closed to them."""
+    with tempfile.TemporaryDirectory(prefix="loam-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)

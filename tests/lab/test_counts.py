@@ -28,6 +28,7 @@ def files(pattern: str) -> int:
         ("README.md", r", (\w+) applications, managed programs", lambda: files("workloads/applications/*.cpp")),
         ("README.md", r"managed programs, (\w+) allocation workloads", lambda: files("workloads/allocation/*.cpp")),
         ("README.md", r"allocation workloads, (\w+) real programs", lambda: len(PROGRAMS)),
+        ("docs/choosing-an-allocator.md", r"ten times for each of\s(\w+) services", lambda: files("lab/services/*.toml")),
         ("packaging/debian/control", r"(\w+) algorithms behind one interface", lambda: len(set(itm.algorithms()) - {itm.HYBRID})),
     ],
 )  # fmt: skip

@@ -20,6 +20,8 @@ from loam_lab.model import studies
 SOURCE = re.compile(r"^[\w./{},-]+\.(?:hpp|cpp|h|c|S|py|toml|md)$")
 FOLDER = re.compile(r"^[\w.-]+/(?:[\w.{},-]+/?)*$")
 # Names that stand for any file, or for one of the reader's own.
+# How far a line that an output names may be behind the head of its function.
+FUNCTION_LINES = 40
 MADE_UP = re.compile(r"(?:^|/)(?:NAME|PATH|mine|example|name|NNNN-\w+)\.")
 # Folders that a build, a run or an installation makes.
 MADE = (".loam/", "build/", "results/", "include/loam/runtime")
@@ -136,6 +138,19 @@ def wrong_commands(name: str, text: str) -> Iterator[tuple[int, str]]:
                 yield number, f"{line}: {option} is no option of this command; there are {', '.join(sorted(options))}"
 
 
+def stale_lines(name: str, text: str) -> Iterator[tuple[int, str]]:
+    """Places as outputs show them, FILE:LINE (FUNCTION), where the function does not begin shortly before that line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for file, at, function in re.findall(r"([\w/.-]+\.(?:cpp|hpp|c)):(\d+) \((?:\w+::)*(\w+)\)", line):
+            source = ROOT / file if (ROOT / file).is_file() else ROOT / "lab" / file
+            if not source.is_file():
+                yield number, f"{file} is no file of the tree"
+            elif not re.search(
+                rf"\b{function}\(", "\n".join(source.read_text().splitlines()[: int(at)][-FUNCTION_LINES:])
+            ):
+                yield number, f"{file}:{at} is not in {function}()"
+
+
 def missing_modules(name: str, text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         for module in re.findall(r"-m (loam_lab(?:\.\w+)*)", line):
@@ -155,6 +170,11 @@ def test_source_files_that_documents_name_exist() -> None:
 
 def test_commands_in_documents_exist_with_their_options() -> None:
     wrong = complaints(wrong_commands, suffixes={".md"})
+    assert not wrong, show(wrong)
+
+
+def test_source_lines_that_documents_show_are_in_the_functions_that_they_name() -> None:
+    wrong = complaints(stale_lines, suffixes={".md"})
     assert not wrong, show(wrong)
 
 
@@ -187,6 +207,8 @@ def test_the_map_leads_to_every_page() -> None:
         (missing_files, "see `runtime/tm/no_such_file.hpp`"),
         (missing_files, "see `runtime/no_such_folder/`"),
         (missing_files, "see `runtime/tm/{runtime,no_such_file}.hpp`"),
+        (stale_lines, "tests/planted/victims.cpp:2 (bump)"),
+        (stale_lines, "victims.cpp:43 (bump)"),
         (missing_modules, "`.venv/bin/python -m loam_lab.no_such_module`"),
         (wrong_commands, "type `./loam measure`"),
         (wrong_commands, "```\n$ ./loam run intset \\\n    --no-such-option 2\n```"),
@@ -202,6 +224,7 @@ def test_the_checks_find_what_they_are_for(check: Any, text: str) -> None:
     [
         (dead_anchors, "[map](ARCHITECTURE.md#code-map)"),
         (missing_files, "`driver.hpp`, `attempts/driver.hpp`, `allocators/NAME.toml`, `tests/lab/test_docs.py`"),
+        (stale_lines, "at tests/planted/victims.cpp:43 (bump)"),
         (wrong_commands, "```\nsudo ./loam tune --apply     changes it --really\n```"),
         (wrong_commands, "`./loam bench --allocator glibc -- python3 --version`"),
         (wrong_commands, "`./loam allocators add|build|verify`"),

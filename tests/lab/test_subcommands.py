@@ -52,7 +52,7 @@ def test_a_check_prints_one_document(capsys: pytest.CaptureFixture[str], tmp_pat
         (["page", "mallok"], "did you mean malloc?"),
         (["selfcheck", "coverag"], "did you mean coverage?"),
         (["page", "malloc", "--foo"], "unrecognized arguments: --foo"),
-        (["page", "malloc", "/nowhere"], "holds no result.json"),
+        (["page", "malloc", "/nowhere"], "no such file or folder"),
     ],
 )
 def test_a_mistyped_line_is_an_error_of_ours(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,11 +19,12 @@
 namespace loam::interposer::sharing {
 
 struct LogHead {
-  static constexpr std::uint64_t kMagic = 0x31524853'4D414F4CULL;  // "LOAMSHR", then a version
+  static constexpr std::uint64_t kMagic = 0x32524853'4D414F4CULL;  // "LOAMSHR", then a version
   std::uint64_t magic;
   std::atomic<std::uint64_t> used;     // bytes of lines that are published
   std::atomic<std::uint64_t> refused;  // lines that found no room
   std::atomic<std::uint64_t> ended;    // 1: the process ended well; 2: so, but its monitor had been killed before
+  std::atomic<std::uint64_t> asking;   // 1: while the monitor asks the kernel for an event, which may kill it
 };
 
 class Log {
@@ -58,6 +59,12 @@ class Log {
   }
 
   bool full() const noexcept { return head_ == nullptr || written_ + kLineMax > kBytes - sizeof(LogHead); }
+
+  // A process that ends without exit handlers leaves it as it was: a monitor that was killed in the call is known by it.
+  void asking(bool now) noexcept {
+    // relaxed: a mark for who reads the file after the process.
+    if (head_ != nullptr) head_->asking.store(now, std::memory_order_relaxed);
+  }
 
   void ended(bool monitored) noexcept {
     // relaxed: a mark for who reads the file after the process.

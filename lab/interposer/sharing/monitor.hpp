@@ -175,7 +175,10 @@ class Monitor {
   bool arm_all(Watched& one, const Words& words, bool reads) noexcept {
     if (one.usable == 0) return false;
     for (std::size_t n = 0; n < words.count; ++n) {
-      if (arm(one.registers[n], one.clock, one.thread, words.word[n], reads)) continue;
+      log_.asking(true);
+      const bool armed = arm(one.registers[n], one.clock, one.thread, words.word[n], reads);
+      log_.asking(false);
+      if (armed) continue;
       if (errno == ESRCH) return false;
       one.usable = n;  // from the next watch on
       if (n == 0) threads_.refused("watchpoint", errno, log_);

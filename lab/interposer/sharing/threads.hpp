@@ -103,7 +103,9 @@ class Threads {
     Watched& added = threads_[count_];
     added = Watched{};
     added.thread = thread;
+    log.asking(true);
     const bool opened = open_clock(added.clock, thread, period_ns);
+    log.asking(false);
     if (opened && added.ring.map(added.clock)) {
       ++count_;
       log.say("thread %d\n", thread);

@@ -198,7 +198,22 @@ def located(
     return LoamError(subject, f"{file}:{line_of(text, where)}", limit, hint)
 
 
-def not_toml(problem: Exception, *, subject: str, file: Path) -> LoamError:
+def read(file: Path, *, subject: str, listing: str = "") -> tuple[str, dict[str, Any]]:
+    """The text of a file, and what tomllib makes of it.
+
+    listing: the command that lists such files, for one that cannot be read
+    raises: LoamError with file, and line and column where there are any
+    """
+    try:
+        text = file.read_text()
+        return text, tomllib.loads(text)
+    except OSError as problem:
+        raise LoamError(subject, file, f"cannot be read: {problem.strerror}", listing and f"see {listing}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise _not_toml(problem, subject=subject, file=file) from None
+
+
+def _not_toml(problem: Exception, *, subject: str, file: Path) -> LoamError:
     """What tomllib (or the decoding as UTF-8) says about a broken file, with file:line:column in front where it says so."""
     if isinstance(problem, UnicodeDecodeError):
         line = problem.object.count(b"\n", 0, problem.start) + 1

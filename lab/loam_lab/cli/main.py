@@ -7,6 +7,7 @@ a start pays for.
 from __future__ import annotations
 
 import errno
+import functools
 import itertools
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperOption
 
 from loam_lab import __version__
 from loam_lab.base import console
@@ -122,6 +124,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _run(arguments)
 
 
+@functools.cache
+def _flags_without_type() -> None:
+    """Typer's help writes <bool> behind an option that takes no value, as if one were wanted."""
+    drawn = TyperOption.display_type_rich
+
+    def display_type_rich(self: TyperOption, ctx: Any) -> str | None:
+        return None if self.is_flag else drawn(self, ctx)
+
+    TyperOption.display_type_rich = display_type_rich  # type: ignore[method-assign]
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     program = os.environ.pop("LOAM_PROGRAM", "loam")
@@ -140,6 +153,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     # What exec starts gets its words as they are; all others are written into results.
     if (wrong := _not_text(own if own[:1] == ["exec"] else given)) is not None:
         return _fail(wrong, as_json)
+    if {"-h", "--help"} & set(own):
+        _flags_without_type()
     command = typer.main.get_command(app)
     if "_LOAM_COMPLETE" in os.environ:
         from typer._completion_classes import completion_init

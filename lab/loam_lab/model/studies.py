@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,14 +17,7 @@ def load(file: Path) -> Study:
 
     raises: LoamError naming file, line, place, reason and the nearest name
     """
-
-    try:
-        text = file.read_text()
-        content = tomllib.loads(text)
-    except OSError as problem:
-        raise LoamError("study", file, f"cannot be read: {problem.strerror}", "see loam study list") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise toml_errors.not_toml(problem, subject="study", file=file) from None
+    text, content = toml_errors.read(file, subject="study", listing="loam study list")
     try:
         study = Study.model_validate(content)
     except ValidationError as problem:

@@ -90,6 +90,11 @@ def threads(number: int) -> str:
     return f"{number}\u00a0thread" + ("" if number == 1 else "s")
 
 
+def blocks(number: int) -> str:
+    """A number of blocks."""
+    return f"{number} block{'s' * (number != 1)}"
+
+
 def listing(names: Iterable[str], last: str = "and") -> str:
     """ "a", "a and b", "a, b and c"."""
     entries = list(names)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,12 +84,7 @@ def registry() -> dict[str, Simulated]:
 
 @functools.lru_cache(maxsize=64)
 def _read(file: Path, changed_ns: int) -> Simulated:
-    try:
-        text = file.read_text()
-        content = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise toml_errors.not_toml(problem, subject="machine", file=file) from None
-    return read(file, text, content)
+    return read(file, *toml_errors.read(file, subject="machine"))
 
 
 def read(file: Path, text: str, content: Mapping[str, Any]) -> Simulated:

@@ -38,7 +38,7 @@ class LogBase {
   void set_watermark(std::size_t entries) noexcept { watermark_ = entries; }
 
  protected:
-  friend class LogStore;
+  friend class LogStore;  // hands the few things that stores change on to them
   LogChunk& last() const noexcept { return *chunks_[chunks_.size() - 1]; }
 
   std::byte *next_ = nullptr, *limit_ = nullptr;

@@ -21,7 +21,7 @@ Mutator::Mark TransactionNursery::mark(Mutator& mutator, bool outermost) noexcep
     mutator.kept_buffers_.clear();
     mutator.keeps_buffers_ = true;
   }
-  return {mutator.kept_buffers_.size(), mutator.next_, mutator.heap_.collections(), mutator.finalizable_.size()};
+  return {mutator.kept_buffers_.size(), mutator.next_, mutator.heap().collections(), mutator.finalizable_.size()};
 }
 
 void TransactionNursery::end(Mutator& mutator) noexcept {
@@ -31,7 +31,7 @@ void TransactionNursery::end(Mutator& mutator) noexcept {
 
 void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& mark, std::size_t first_update) {
   Mutator& mutator = transaction.mutator_;
-  Heap& heap = mutator.heap_;
+  Heap& heap = mutator.heap();
   Transactions& all = transaction.all_;
   // After a collection all objects in the nursery are younger than the collection, and so younger than this level.
   const bool moved = heap.collections() != mark.collections;
@@ -52,7 +52,7 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
     return std::any_of(kept.begin() + first, kept.end(),
                        [&](const Mutator::Piece& piece) { return at >= piece.start && at < piece.end; });
   };
-  for (LocalBase* local = mutator.newest_local_; local != nullptr; local = local->previous())
+  for (LocalBase* local = mutator.newest_local(); local != nullptr; local = local->previous())
     if (is_given_back(local->slot())) local->slot() = nullptr;
   // An object that this level made may have been filled without undo entries. If a collection has moved it, or if it is
   // large, it lies outside of the nursery. It is dead, but it may be in the list of remembered objects. Then the next
@@ -92,8 +92,7 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
       const std::lock_guard lock(all.mutex_);
       all.limbo_.push({piece, epoch});
     } else {
-      const std::lock_guard lock(heap.mutex_);
-      heap.returned_.push(piece);
+      heap.take_back(piece);
     }
   };
   for (std::size_t i = first; i < kept.size(); ++i) give_back(kept[i]);
@@ -127,9 +126,8 @@ void TransactionNursery::release_ripe(Transaction& transaction) {
       continue;
     }
     all.limbo_.remove_unordered(i);
-    const std::lock_guard lock_heap(all.heap_.mutex_);
     if (static_cast<std::size_t>(waiting.piece.end - waiting.piece.start) >= kReturnedLeast)
-      all.heap_.returned_.push(waiting.piece);
+      all.heap_.take_back(waiting.piece);
   }
 }
 

@@ -149,7 +149,7 @@ class Transaction : private LogVisitor {
   Object* created(Object* object) { return all_.settings().locals && depth_ != 0 ? enlist_new(object) : object; }
 
  private:
-  friend class TransactionNursery;
+  friend class TransactionNursery;  // see Transactions
 
   struct Level {
     std::size_t short_reads, reads, updates, undos;

@@ -32,6 +32,8 @@ class Transactions {
   std::uint64_t chunk_waits() const noexcept;  // how often the dedicated heap's lock was held by another thread
 
  private:
+  // One object in three files: all transactions, one, and the part of one that gives memory back. The clock and what
+  // follows it are read in every attempt.
   friend class Transaction;
   friend class TransactionNursery;
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,25 +32,17 @@ int main() {
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder that other users can enter: pytest's own is closed to them."""
-    with tempfile.TemporaryDirectory(prefix="loam-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture(scope="module")
-def program(folder: Path) -> Path:
-    return compile_c(folder, "program", MAIN)
+def program(open_folder: Path) -> Path:
+    return compile_c(open_folder, "program", MAIN)
 
 
 # ---- controls: these must verify ----
 
 
 @pytest.mark.parametrize("name", ["glibc", "glibc:tcache=0", *REAL])
-def test_real_allocators_verify(name: str, program: Path, folder: Path) -> None:
+def test_real_allocators_verify(name: str, program: Path, open_folder: Path) -> None:
     assert prove(name, program).status == "proven"
-    cxx = compile_c(folder, "cxx", CXX_MAIN, "-std=c++17", language="c++")
+    cxx = compile_c(open_folder, "cxx", CXX_MAIN, "-std=c++17", language="c++")
     assert prove(name, cxx).status == "proven"
 
 
@@ -64,17 +54,17 @@ def test_real_allocators_verify_under_python(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_preload_wins_over_an_allocator_the_program_was_linked_with(name: str, folder: Path) -> None:
-    bump = library(folder, "libbump.so", BUMP)
-    linked = compile_c(folder, "linked-bump", MAIN, "-Wl,--no-as-needed", str(bump), f"-Wl,-rpath,{folder}")
+def test_preload_wins_over_an_allocator_the_program_was_linked_with(name: str, open_folder: Path) -> None:
+    bump = library(open_folder, "libbump.so", BUMP)
+    linked = compile_c(open_folder, "linked-bump", MAIN, "-Wl,--no-as-needed", str(bump), f"-Wl,-rpath,{open_folder}")
     assert prove(name, linked).status == "proven"
     assert prove("glibc", linked, 1).status == "wrong"  # nothing preloaded: the linked one serves
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: str, folder: Path) -> None:
+def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: str, open_folder: Path) -> None:
     other = "tcmalloc" if name == "jemalloc" else "jemalloc"
-    linked = compile_c(folder, f"linked-{other}", MAIN, "-Wl,--no-as-needed", str(registry.load(other).path))
+    linked = compile_c(open_folder, f"linked-{other}", MAIN, "-Wl,--no-as-needed", str(registry.load(other).path))
     proof = prove(name, linked)
     # They leave operators to others: here jemalloc's, which would free their blocks.
     if name in ("tbb", "bump"):
@@ -83,19 +73,19 @@ def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: st
         assert proof.status == "proven", proof.reasons
 
 
-def test_fixed_position_program_that_takes_the_address_of_malloc_verifies(folder: Path) -> None:
+def test_fixed_position_program_that_takes_the_address_of_malloc_verifies(open_folder: Path) -> None:
     source = MAIN + "void* (*volatile table[])(size_t) = {malloc}; void (*volatile other[])(void*) = {free};\n"
-    assert prove(UNDER_TEST, compile_c(folder, "fixed", source, "-no-pie", "-fno-pic")).status == "proven"
+    assert prove(UNDER_TEST, compile_c(open_folder, "fixed", source, "-no-pie", "-fno-pic")).status == "proven"
 
 
-def test_forks_and_program_chains_verify(program: Path, folder: Path) -> None:
+def test_forks_and_program_chains_verify(program: Path, open_folder: Path) -> None:
     source = (
         "#include <sys/wait.h>\n#include <unistd.h>\n"
         + BURN
         + """
     int main(void) { if (fork() == 0) { burn(60); exit(0); } burn(30); wait(0); return 0; }"""
     )
-    forked = prove(UNDER_TEST, compile_c(folder, "forks", source))
+    forked = prove(UNDER_TEST, compile_c(open_folder, "forks", source))
     assert forked.status == "proven" and len(forked.processes) == 2
     chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; exec {program} 400")
     assert chain.status == "proven", chain.reasons
@@ -113,18 +103,18 @@ int main(int argc, char** argv) {{
 }}"""
 
 
-def test_wrapper_that_executes_a_proven_program_verifies_by_its_start(program: Path, folder: Path) -> None:
-    wrapper = compile_c(folder, "wrapper", WRAPPER)
+def test_wrapper_that_executes_a_proven_program_verifies_by_its_start(program: Path, open_folder: Path) -> None:
+    wrapper = compile_c(open_folder, "wrapper", WRAPPER)
     proof = prove(UNDER_TEST, wrapper, wrapper, program, 60)
     assert proof.status == "proven", proof.reasons
     assert [p["status"] for p in proof.processes] == ["proven"] * 3
     assert any("executed another program" in note for note in proof.notes)
 
 
-def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder: Path) -> None:
-    wrapper = compile_c(folder, "clearing", WRAPPER)
+def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, open_folder: Path) -> None:
+    wrapper = compile_c(open_folder, "clearing", WRAPPER)
     assert prove(UNDER_TEST, wrapper, "--clear", program, 60).status == "unproven"
-    ends = compile_c(folder, "ending", f"{ENDS}int main(void) {{ burn(60); raise(SIGKILL); }}")
+    ends = compile_c(open_folder, "ending", f"{ENDS}int main(void) {{ burn(60); raise(SIGKILL); }}")
     proof = prove(UNDER_TEST, wrapper, ends)
     assert proof.status == "unproven" and [p["status"] for p in proof.processes] == ["unproven"] * 2
 
@@ -132,46 +122,46 @@ def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder
 # ---- the object is no allocator ----
 
 
-def test_missing_file(program: Path, folder: Path) -> None:
-    proof = prove(custom(folder / "absent.so"), program)
+def test_missing_file(program: Path, open_folder: Path) -> None:
+    proof = prove(custom(open_folder / "absent.so"), program)
     assert proof.status == "wrong" and "malloc" in reasons_of(proof)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="-m32 is x86's")
-def test_32_bit_object(program: Path, folder: Path) -> None:
-    narrow = library(folder, "narrow.so", "void* malloc(unsigned n) { return 0; }", "-m32", "-nostdlib")
+def test_32_bit_object(program: Path, open_folder: Path) -> None:
+    narrow = library(open_folder, "narrow.so", "void* malloc(unsigned n) { return 0; }", "-m32", "-nostdlib")
     assert prove(custom(narrow), program).status == "wrong"
 
 
-def test_shared_object_without_malloc(program: Path, folder: Path) -> None:
-    assert prove(custom(library(folder, "empty.so", "int answer = 42;")), program).status == "wrong"
+def test_shared_object_without_malloc(program: Path, open_folder: Path) -> None:
+    assert prove(custom(library(open_folder, "empty.so", "int answer = 42;")), program).status == "wrong"
 
 
-def test_malloc_without_the_aligned_functions(program: Path, folder: Path) -> None:
-    proof = prove(custom(library(folder, "partial.so", BUMP, "-DNO_ALIGNED")), program)
+def test_malloc_without_the_aligned_functions(program: Path, open_folder: Path) -> None:
+    proof = prove(custom(library(open_folder, "partial.so", BUMP, "-DNO_ALIGNED")), program)
     assert proof.status == "wrong" and "posix_memalign, aligned_alloc, memalign come from" in reasons_of(proof)
 
 
-def test_forwarding_shim(program: Path, folder: Path) -> None:
-    shim = library(folder, "shim.so", SHIM)
+def test_forwarding_shim(program: Path, open_folder: Path) -> None:
+    shim = library(open_folder, "shim.so", SHIM)
     proof = prove(custom(shim), program)
     assert proof.status == "wrong" and "forwarded" in reasons_of(proof)
     assert prove(custom(shim, forwards="glibc"), program).status == "proven"  # declared: allowed
 
 
-def test_complete_small_allocator_verifies(program: Path, folder: Path) -> None:
-    assert prove(custom(library(folder, "bump.so", BUMP)), program, 1).status == "proven"
+def test_complete_small_allocator_verifies(program: Path, open_folder: Path) -> None:
+    assert prove(custom(library(open_folder, "bump.so", BUMP)), program, 1).status == "proven"
 
 
-def test_operator_new_from_a_third_library(folder: Path) -> None:
+def test_operator_new_from_a_third_library(open_folder: Path) -> None:
     third = library(
-        folder, "libthird.so", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }",
+        open_folder, "libthird.so", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }",
         language="c++",
     )  # fmt: skip
     # volatile: the compiler may leave out a pair of new and delete
     source = "int main() { for (int i = 0; i < 1000; ++i) { int* volatile p = new int(i); delete p; } return 0; }"
-    linked = compile_c(folder, "uses-third", source, str(third), f"-Wl,-rpath,{folder}", language="c++")
-    bump = custom(library(folder, "bump.so", BUMP))  # it has no operator new of its own
+    linked = compile_c(open_folder, "uses-third", source, str(third), f"-Wl,-rpath,{open_folder}", language="c++")
+    bump = custom(library(open_folder, "bump.so", BUMP))  # it has no operator new of its own
     proof = prove(bump, linked)
     assert (
         proof.status == "wrong"
@@ -179,7 +169,7 @@ def test_operator_new_from_a_third_library(folder: Path) -> None:
         and "libthird.so" in reasons_of(proof)
     )
     own = compile_c(
-        folder, "own-new", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }\n"
+        open_folder, "own-new", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }\n"
         + source, language="c++",
     )  # fmt: skip
     assert prove(UNDER_TEST, own).status == "wrong"
@@ -188,35 +178,35 @@ def test_operator_new_from_a_third_library(folder: Path) -> None:
 # ---- the program cannot be preloaded, or goes past what is preloaded ----
 
 
-def test_static_program(folder: Path) -> None:
-    static = compile_c(folder, "static", MAIN, "-static")
+def test_static_program(open_folder: Path) -> None:
+    static = compile_c(open_folder, "static", MAIN, "-static")
     proof = prove(UNDER_TEST, static)
     assert proof.status == "unproven" and "linked statically" in reasons_of(proof)
     assert prove("glibc", static).status == "unproven"  # nor is it known which glibc is inside
 
 
-def test_allocator_linked_into_the_program(folder: Path) -> None:
-    exported = compile_c(folder, "own-exported", BUMP + MAIN)
+def test_allocator_linked_into_the_program(open_folder: Path) -> None:
+    exported = compile_c(open_folder, "own-exported", BUMP + MAIN)
     assert prove(UNDER_TEST, exported, 1).status == "wrong"
-    hidden = compile_c(folder, "own-hidden", BUMP + MAIN, '-DEXPORT=__attribute__((visibility("hidden")))')
+    hidden = compile_c(open_folder, "own-hidden", BUMP + MAIN, '-DEXPORT=__attribute__((visibility("hidden")))')
     proof = prove(UNDER_TEST, hidden, 1)
     assert proof.status == "wrong" and "does not export" in reasons_of(proof)
 
 
-def test_deepbind(folder: Path) -> None:
-    plugin = library(folder, "plugin.so", BURN + "void work(void) { burn(30); }")
+def test_deepbind(open_folder: Path) -> None:
+    plugin = library(open_folder, "plugin.so", BURN + "void work(void) { burn(30); }")
     source = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
     int main(int argc, char** argv) { ((void (*)(void))dlsym(dlopen(argv[1], RTLD_NOW | FLAG), "work"))(); return 0; }"""
-    deep = compile_c(folder, "deep", source, "-DFLAG=RTLD_DEEPBIND")
+    deep = compile_c(open_folder, "deep", source, "-DFLAG=RTLD_DEEPBIND")
     proof = prove(UNDER_TEST, deep, plugin)
     assert proof.status == "wrong" and "RTLD_DEEPBIND" in reasons_of(proof)
-    assert prove(UNDER_TEST, compile_c(folder, "shallow", source, "-DFLAG=0"), plugin).status == "proven"
+    assert prove(UNDER_TEST, compile_c(open_folder, "shallow", source, "-DFLAG=0"), plugin).status == "proven"
 
 
-def test_other_linker_namespace(folder: Path) -> None:
-    plugin = library(folder, "plugin.so", BURN + "void work(void) { burn(30); }")
+def test_other_linker_namespace(open_folder: Path) -> None:
+    plugin = library(open_folder, "plugin.so", BURN + "void work(void) { burn(30); }")
     source = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -224,33 +214,33 @@ def test_other_linker_namespace(folder: Path) -> None:
       ((void (*)(void))dlsym(dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW), "work"))();
       return 0;
     }"""
-    assert prove(UNDER_TEST, compile_c(folder, "namespaces", source), plugin).status == "unproven"
+    assert prove(UNDER_TEST, compile_c(open_folder, "namespaces", source), plugin).status == "unproven"
 
 
 ENDS = f"#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n{BURN}"
 
 
 @pytest.mark.parametrize("ending", ["syscall(SYS_exit_group, 0)", "abort()", "raise(SIGKILL)"])
-def test_end_that_nothing_is_told_of(ending: str, folder: Path) -> None:
-    proof = prove(UNDER_TEST, compile_c(folder, "ends", f"{ENDS}int main(void) {{ burn(30); {ending}; }}"))
+def test_end_that_nothing_is_told_of(ending: str, open_folder: Path) -> None:
+    proof = prove(UNDER_TEST, compile_c(open_folder, "ends", f"{ENDS}int main(void) {{ burn(30); {ending}; }}"))
     assert proof.status == "unproven" and "no exit record" in reasons_of(proof)
 
 
 @pytest.mark.parametrize("ending", ["_exit(0)", "_Exit(0)", "quick_exit(0)"])
-def test_end_without_exit_handlers_verifies(ending: str, folder: Path) -> None:
-    program = compile_c(folder, "quick", f"{ENDS}int main(void) {{ burn(30); {ending}; }}")
+def test_end_without_exit_handlers_verifies(ending: str, open_folder: Path) -> None:
+    program = compile_c(open_folder, "quick", f"{ENDS}int main(void) {{ burn(30); {ending}; }}")
     proof = prove(UNDER_TEST, program)
     assert proof.status == "proven" and len(proof.processes) == 1, proof.reasons
     # Its heap is looked at there too.
     taken = '((void* (*)(size_t))dlsym(dlopen("libc.so.6", RTLD_NOW), "malloc"))(100)'
     libc = f"#include <dlfcn.h>\n{ENDS}int main(void) {{ {taken}; burn(30); {ending}; }}"
-    assert prove(UNDER_TEST, compile_c(folder, "quick-libc", libc)).status == "wrong"
+    assert prove(UNDER_TEST, compile_c(open_folder, "quick-libc", libc)).status == "wrong"
 
 
-def test_forked_children_that_end_without_exit_handlers_verify(folder: Path) -> None:
+def test_forked_children_that_end_without_exit_handlers_verify(open_folder: Path) -> None:
     for fork in ("fork", "vfork"):  # a child of vfork has its parent's memory
         source = f"{ENDS}int main(void) {{ if ({fork}() == 0) _exit(0); burn(30); wait(0); return 0; }}"
-        proof = prove(UNDER_TEST, compile_c(folder, fork, source))
+        proof = prove(UNDER_TEST, compile_c(open_folder, fork, source))
         assert proof.status == "proven" and len(proof.processes) == 2, proof.reasons
 
 
@@ -270,8 +260,8 @@ def test_setting_that_arrives_with_another_value(program: Path, arrived: str) ->
     assert proof.status == "wrong" and f'was not passed on: GLIBC_TUNABLES is "{arrived}"' in reasons_of(proof)
 
 
-def test_child_program_that_cannot_be_preloaded(program: Path, folder: Path) -> None:
-    static = compile_c(folder, "static", MAIN, "-static")
+def test_child_program_that_cannot_be_preloaded(program: Path, open_folder: Path) -> None:
+    static = compile_c(open_folder, "static", MAIN, "-static")
     proof = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 30; {static} 60; true")
     assert proof.status == "unproven" and "did not report" in reasons_of(proof)
     little = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; {static} 1; true")
@@ -285,8 +275,8 @@ AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
 @needs_root
-def test_set_user_id_program(program: Path, folder: Path) -> None:
-    copy = _copy(program, folder / "setuid")
+def test_set_user_id_program(program: Path, open_folder: Path) -> None:
+    copy = _copy(program, open_folder / "setuid")
     assert prove(UNDER_TEST, *AS_NOBODY, copy, 60).status == "proven"  # control: changing the user alone is fine
     copy.chmod(0o4755)
     assert prove(UNDER_TEST, *AS_NOBODY, copy, 60).status == "unproven"
@@ -294,8 +284,8 @@ def test_set_user_id_program(program: Path, folder: Path) -> None:
 
 
 @needs_root
-def test_file_capabilities(program: Path, folder: Path) -> None:
-    copy = _copy(program, folder / "capable")
+def test_file_capabilities(program: Path, open_folder: Path) -> None:
+    copy = _copy(program, open_folder / "capable")
     setcap = tool("setcap")
     if setcap is None or subprocess.run([setcap, "cap_net_bind_service+ep", str(copy)], check=False).returncode != 0:
         pytest.skip("file capabilities cannot be set here")
@@ -327,31 +317,31 @@ needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the small
 
 
 @needs_x86
-def test_go_like_program(folder: Path) -> None:
+def test_go_like_program(open_folder: Path) -> None:
     mark = '__attribute__((section(".go.buildinfo"), used)) static const char go[] = "go";\n'
-    alone = compile_c(folder, "go-like", mark + BARE, "-nostdlib", "-static")
+    alone = compile_c(open_folder, "go-like", mark + BARE, "-nostdlib", "-static")
     proof = prove(UNDER_TEST, alone)
     assert proof.status == "unproven" and "Go program" in reasons_of(proof)
     # With cgo it is linked dynamically, so the probe starts; but it leaves by the system call, past all exit handlers.
     cgo = "#include <sys/syscall.h>\n#include <unistd.h>\n" + mark + BURN
-    dynamic = compile_c(folder, "cgo-like", cgo + "int main(void) { burn(30); syscall(SYS_exit_group, 0); }")
+    dynamic = compile_c(open_folder, "cgo-like", cgo + "int main(void) { burn(30); syscall(SYS_exit_group, 0); }")
     proof = prove(UNDER_TEST, dynamic)
     assert proof.status == "unproven" and "Go program" in reasons_of(proof)
 
 
 @needs_x86
-def test_program_against_another_libc(folder: Path) -> None:
+def test_program_against_another_libc(open_folder: Path) -> None:
     # The "dynamic linker" of this program knows no LD_PRELOAD, as far as the kernel cares it may be any program.
-    linker = compile_c(folder, "ld-musl-tests.so.1", BARE, "-nostdlib", "-static-pie", "-fPIE")
-    foreign = compile_c(folder, "foreign", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
+    linker = compile_c(open_folder, "ld-musl-tests.so.1", BARE, "-nostdlib", "-static-pie", "-fPIE")
+    foreign = compile_c(open_folder, "foreign", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
     proof = prove(UNDER_TEST, foreign)
     assert proof.status == "unproven" and "musl" in reasons_of(proof)
 
 
-def test_java_like_program_is_reported_not_refused(folder: Path) -> None:
-    jvm = library(folder, "libjvm.so", "int jvm(void) { return 0; }", "-Wl,-soname,libjvm.so")
+def test_java_like_program_is_reported_not_refused(open_folder: Path) -> None:
+    jvm = library(open_folder, "libjvm.so", "int jvm(void) { return 0; }", "-Wl,-soname,libjvm.so")
     source = "int jvm(void);\n" + BURN + "int main(void) { burn(30); return jvm(); }"
-    java = compile_c(folder, "java-like", source, str(jvm), f"-Wl,-rpath,{folder}")
+    java = compile_c(open_folder, "java-like", source, str(jvm), f"-Wl,-rpath,{open_folder}")
     proof = prove(UNDER_TEST, java)
     assert proof.status == "proven" and any("Java" in warning for warning in proof.warnings)
 
@@ -361,15 +351,17 @@ def test_java_like_program_is_reported_not_refused(folder: Path) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not tool("go"), reason="no Go here")
-def test_go_program(folder: Path) -> None:
-    (folder / "main.go").write_text(
+def test_go_program(open_folder: Path) -> None:
+    (open_folder / "main.go").write_text(
         "package main\nfunc main() { s := 0; for i := 0; i < 300000000; i++ { s += i }; println(s) }\n"
     )
-    environment = {**os.environ, "GOCACHE": str(folder / "go-cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
+    environment = {**os.environ, "GOCACHE": str(open_folder / "go-cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
     subprocess.run(
-        [str(tool("go")), "build", "-o", str(folder / "gone"), str(folder / "main.go")], env=environment, check=True
+        [str(tool("go")), "build", "-o", str(open_folder / "gone"), str(open_folder / "main.go")],
+        env=environment,
+        check=True,
     )
-    proof = prove(UNDER_TEST, folder / "gone")
+    proof = prove(UNDER_TEST, open_folder / "gone")
     assert proof.status == "unproven" and "Go program" in reasons_of(proof)
 
 
@@ -382,10 +374,10 @@ def test_java() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not tool("musl-gcc"), reason="no musl here")
-def test_musl_program(folder: Path) -> None:
-    (folder / "musl.c").write_text(MAIN)
-    subprocess.run([str(tool("musl-gcc")), "-o", str(folder / "musl"), str(folder / "musl.c")], check=True)
-    assert prove(UNDER_TEST, folder / "musl").status != "proven"
+def test_musl_program(open_folder: Path) -> None:
+    (open_folder / "musl.c").write_text(MAIN)
+    subprocess.run([str(tool("musl-gcc")), "-o", str(open_folder / "musl"), str(open_folder / "musl.c")], check=True)
+    assert prove(UNDER_TEST, open_folder / "musl").status != "proven"
 
 
 def test_every_allocator_of_the_tree_is_covered_here() -> None:
@@ -395,8 +387,8 @@ def test_every_allocator_of_the_tree_is_covered_here() -> None:
     assert files == {"glibc", *REAL}, "add the newcomer to REAL"
 
 
-def test_a_program_with_libstdcxx_inside_is_proven_by_its_malloc(folder: Path) -> None:
+def test_a_program_with_libstdcxx_inside_is_proven_by_its_malloc(open_folder: Path) -> None:
     source = "#include <string>\nint main(int c, char**) { std::string s(100 * c, 'x'); return s.size() != 100; }\n"
-    program = compile_c(folder, "inside", source, "-static-libstdc++", "-rdynamic", "-Wl,-u,_Znwm", language="c++")
+    program = compile_c(open_folder, "inside", source, "-static-libstdc++", "-rdynamic", "-Wl,-u,_Znwm", language="c++")
     assert preflight.carries_libstdcxx(program) and not preflight.carries_libstdcxx(Path("/bin/true"))
     assert prove("glibc", program).status == "proven"

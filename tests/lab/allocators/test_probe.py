@@ -247,6 +247,15 @@ def test_time_share_decides(proof_file: Path) -> None:
     assert judge(proof_file, one + much, 1.3).status == "wrong"
 
 
+def test_runtimes_with_memory_of_their_own_are_warned_of(proof_file: Path) -> None:
+    assert judge(proof_file, [start(7), end(7, 1_000_000)], 1.0).warnings == []
+    (java,) = judge(proof_file, [start(7), end(7, 1_000_000, jvm=True)], 1.0).warnings
+    assert "a Java virtual machine maps its own heap" in java
+    erlang = {**start(7), "exe": "/usr/lib/erlang/erts-13.1.5/bin/beam.smp"}
+    (warning,) = judge(proof_file, [erlang, end(7, 1_000_000)], 1.0).warnings
+    assert "an Erlang machine has allocators of its own" in warning and "+Mea min" in warning
+
+
 def test_taking_memory_apart_belongs_to_the_process(proof_file: Path) -> None:
     large = [start(7), end(7, 100_000, rss_peak_kib=1 << 20)]
     assert judge(proof_file, large, 0.19).status == "proven"  # a GiB: about a tenth of a second in the kernel

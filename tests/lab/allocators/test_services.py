@@ -10,8 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,16 +68,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder that other users can enter: pytest's own is closed to them."""
-    with tempfile.TemporaryDirectory(prefix="loam-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture(scope="module")
-def service(folder: Path) -> Path:
-    return compile_c(folder, "service", SERVICE)
+def service(open_folder: Path) -> Path:
+    return compile_c(open_folder, "service", SERVICE)
 
 
 def records(service: Path, does: str, proof_file: Path, *more: object) -> list[dict[str, object]]:
@@ -93,8 +83,8 @@ def records(service: Path, does: str, proof_file: Path, *more: object) -> list[d
 
 @needs_root
 @pytest.mark.parametrize("does", ["u", "cu", "uw", "cuw", "ru", "ruw"])
-def test_a_service_that_gives_up_root_is_proven(service: Path, folder: Path, does: str) -> None:
-    proof = prove(UNDER_TEST, service, does, folder)
+def test_a_service_that_gives_up_root_is_proven(service: Path, open_folder: Path, does: str) -> None:
+    proof = prove(UNDER_TEST, service, does, open_folder)
     assert proof.status == "proven", proof.reasons
     assert len(proof.processes) == (3 if "w" in does else 1)
     assert all(process["status"] == "proven" for process in proof.processes), proof.processes
@@ -102,17 +92,19 @@ def test_a_service_that_gives_up_root_is_proven(service: Path, folder: Path, doe
 
 @needs_root
 @pytest.mark.parametrize("does", ["u", "uw", "ru"])
-def test_the_descriptor_alone_suffices(service: Path, tmp_path: Path, folder: Path, does: str) -> None:
+def test_the_descriptor_alone_suffices(service: Path, tmp_path: Path, open_folder: Path, does: str) -> None:
     assert tmp_path.stat().st_mode & 0o077 == 0, "closed to others"
-    written = records(service, does, tmp_path / "proof", folder)
+    written = records(service, does, tmp_path / "proof", open_folder)
     kinds = [record["kind"] for record in written]
     assert sorted(kinds) == ["exit"] * (3 if "w" in does else 1) + ["start"]
     assert {record["uid"] for record in written if record["kind"] == "exit"} == {NOBODY}
 
 
 @needs_root
-def test_a_program_that_another_user_executes_finds_the_descriptor(service: Path, tmp_path: Path, folder: Path) -> None:
-    written = records(service, "ux", tmp_path / "proof", folder, service, "")
+def test_a_program_that_another_user_executes_finds_the_descriptor(
+    service: Path, tmp_path: Path, open_folder: Path
+) -> None:
+    written = records(service, "ux", tmp_path / "proof", open_folder, service, "")
     assert [(record["kind"], record["uid"]) for record in written] == [
         ("start", 0),
         ("start", NOBODY),
@@ -122,20 +114,20 @@ def test_a_program_that_another_user_executes_finds_the_descriptor(service: Path
 
 @needs_root
 @pytest.mark.parametrize("does", ["u", "cu"])
-def test_a_service_executed_as_another_user_is_proven(service: Path, folder: Path, does: str) -> None:
-    proof = prove(UNDER_TEST, service, f"{does}x", folder, service, "w")
+def test_a_service_executed_as_another_user_is_proven(service: Path, open_folder: Path, does: str) -> None:
+    proof = prove(UNDER_TEST, service, f"{does}x", open_folder, service, "w")
     assert proof.status == "proven", proof.reasons
 
 
 @needs_root
-def test_where_it_is_impossible_the_cause_and_the_remedy_are_said(service: Path, folder: Path) -> None:
-    proof = prove(UNDER_TEST, service, "cru", folder)
+def test_where_it_is_impossible_the_cause_and_the_remedy_are_said(service: Path, open_folder: Path) -> None:
+    proof = prove(UNDER_TEST, service, "cru", open_folder)
     assert proof.status == "unproven"
     assert "closed the probe's descriptor in a chroot or sandbox; let it end by itself" in reasons_of(proof)
 
 
 @needs_root
-def test_a_library_that_root_alone_can_read_is_copied(service: Path, tmp_path: Path, folder: Path) -> None:
+def test_a_library_that_root_alone_can_read_is_copied(service: Path, tmp_path: Path, open_folder: Path) -> None:
     usual = registry.load(UNDER_TEST)
     hidden, hidden_probe = tmp_path / "libjemalloc.so.2", tmp_path / "libloam-probe.so"
     hidden.write_bytes(Path(str(usual.path)).read_bytes())
@@ -143,7 +135,7 @@ def test_a_library_that_root_alone_can_read_is_copied(service: Path, tmp_path: P
     allocator = dataclasses.replace(usual, path=str(hidden), libraries=(str(hidden),))
     with preloading.place() as proof_file:
         variables = preloading.environment(allocator, hidden_probe, proof_file)
-        command = [str(service), "ux", str(folder), str(service), ""]
+        command = [str(service), "ux", str(open_folder), str(service), ""]
         subprocess.run(command, env={"PATH": os.environ["PATH"], **variables}, check=True)
         proof = probe.read(proof_file, allocator, 0.0)
     assert str(tmp_path) not in variables["LD_PRELOAD"]
@@ -200,14 +192,14 @@ NGINX = """
 user www-data;
 worker_processes 2;
 daemon off;
-pid {folder}/nginx.pid;
+pid {open_folder}/nginx.pid;
 error_log stderr;
 events {{}}
 http {{
   access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{ listen 127.0.0.1:{port}; root {folder}; }}
+  client_body_temp_path {open_folder}/body; proxy_temp_path {open_folder}/proxy; fastcgi_temp_path {open_folder}/fastcgi;
+  uwsgi_temp_path {open_folder}/uwsgi; scgi_temp_path {open_folder}/scgi;
+  server {{ listen 127.0.0.1:{port}; root {open_folder}; }}
 }}
 """
 
@@ -236,8 +228,8 @@ def driven(server: str, load: str, port: int, allocator: str = UNDER_TEST) -> pr
         return probe.read(proof_file, loaded, used["user_s"] + used["system_s"])
 
 
-def script(folder: Path, name: str, text: str) -> Path:
-    file = folder / name
+def script(open_folder: Path, name: str, text: str) -> Path:
+    file = open_folder / name
     file.write_text(text)
     return file
 
@@ -254,10 +246,10 @@ def test_memcached_as_nobody(tmp_path: Path, port: int, allocator: str) -> None:
 
 @needs_root
 @pytest.mark.skipif(not tool("nginx"), reason="nginx is not installed")
-def test_nginx_whose_workers_are_another_user(folder: Path, port: int) -> None:
-    configuration = script(folder, "nginx.conf", NGINX.format(folder=folder, port=port))
-    load = script(folder, "load.py", WEB_LOAD)
-    proof = driven(f"{tool('nginx')} -c {configuration} -p {folder}", f"{sys.executable} {load} {port}", port)
+def test_nginx_whose_workers_are_another_user(open_folder: Path, port: int) -> None:
+    configuration = script(open_folder, "nginx.conf", NGINX.format(open_folder=open_folder, port=port))
+    load = script(open_folder, "load.py", WEB_LOAD)
+    proof = driven(f"{tool('nginx')} -c {configuration} -p {open_folder}", f"{sys.executable} {load} {port}", port)
     assert proof.status == "proven", proof.reasons
     assert len(proof.processes) >= 3 and all(process["status"] == "proven" for process in proof.processes)
 
@@ -265,16 +257,16 @@ def test_nginx_whose_workers_are_another_user(folder: Path, port: int) -> None:
 @needs_root
 @pytest.mark.skipif(not (POSTGRES_TOOLS / "initdb").exists(), reason="postgresql is not installed")
 @pytest.mark.skipif(not tool("setpriv"), reason="needs setpriv")
-def test_postgres_by_setpriv(folder: Path, port: int) -> None:
+def test_postgres_by_setpriv(open_folder: Path, port: int) -> None:
     as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    data = folder / "data"
+    data = open_folder / "data"
     data.mkdir()
     os.chown(data, NOBODY, NOBODY)
     made = [*as_nobody, str(POSTGRES_TOOLS / "initdb"), "-D", str(data), "-A", "trust", "-U", "loam", "--no-sync"]
     subprocess.run(made, cwd="/", capture_output=True, check=True)
     server = f"{POSTGRES_TOOLS}/postgres -D {data} -p {port} -h 127.0.0.1 -c unix_socket_directories= -c fsync=off"
     lines = "".join(f"select count(*) from generate_series(1, {n}) x group by x % 97;" for n in range(1000, 1200))
-    sql = script(folder, "load.sql", f"{lines}\n\\echo 200.0 requests per second\n")
+    sql = script(open_folder, "load.sql", f"{lines}\n\\echo 200.0 requests per second\n")
     load = f"psql -h 127.0.0.1 -p {port} -U loam -q -f {sql} postgres"
     proof = driven(f"{' '.join(as_nobody)} {server}", load, port)
     assert proof.status == "proven", proof.reasons

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,40 +42,32 @@ int main(int argc, char** argv) {{
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder that other users can enter: pytest's own is closed to them."""
-    with tempfile.TemporaryDirectory(prefix="loam-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture(scope="module")
-def service(folder: Path) -> Path:
+def service(open_folder: Path) -> Path:
     build.ensure_built(["probe", "profile", "stacks"])
-    return compile_c(folder, "service", SERVICE)
+    return compile_c(open_folder, "service", SERVICE)
 
 
-def ran(service: Path, does: str, folder: Path, library: str, variable: str) -> list[Path]:
+def ran(service: Path, does: str, open_folder: Path, library: str, variable: str) -> list[Path]:
     """What a service wrote with a library of ours in front, in the order of names."""
     with preloading.folder(scratch_folder()) as made:
         variables = profiling.in_front(paths.load_paths()["libraries"][library], {variable: str(made / library)})
-        subprocess.run([service, does, folder], env=variables, check=True)
+        subprocess.run([service, does, open_folder], env=variables, check=True)
         kept = []
         for file in sorted(made.glob(f"{library}.*")):
-            kept.append(folder / file.name)
+            kept.append(open_folder / file.name)
             shutil.copyfile(file, kept[-1])
         return kept
 
 
 @pytest.mark.parametrize("does", ["", "u", "cu", "du"])
-def test_a_profile_is_written(service: Path, folder: Path, does: str) -> None:
-    (one,) = profile.read(ran(service, does, folder, "profile", "LOAM_PROFILE"))
+def test_a_profile_is_written(service: Path, open_folder: Path, does: str) -> None:
+    (one,) = profile.read(ran(service, does, open_folder, "profile", "LOAM_PROFILE"))
     assert profile.summary([one])["calls"] >= BLOCKS
 
 
 @pytest.mark.parametrize("does", ["", "u", "cu", "du"])
-def test_stacks_are_written(service: Path, folder: Path, does: str) -> None:
-    (file,) = ran(service, does, folder, "stacks", "LOAM_STACKS")
+def test_stacks_are_written(service: Path, open_folder: Path, does: str) -> None:
+    (file,) = ran(service, does, open_folder, "stacks", "LOAM_STACKS")
     assert stacks.of_allocations(file.read_text()).stacks
 
 

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from campaigns import FAKES, FakeInstruments, asking, forked
 
+from loam_lab.base import processes
 from loam_lab.base.errors import LoamError
 from loam_lab.base.interrupts import ends_like_ctrl_c
+from loam_lab.base.processes import Used
 from loam_lab.commands.bench import bench, children, job_options, percentiles, serving, trial
 from loam_lab.commands.bench.job import Job
 
@@ -175,7 +177,7 @@ def test_a_load_that_ends_before_its_server_is_not_blamed(port: int) -> None:
         with pytest.raises(children.Failed, match="the server ended under load, with SIGKILL"):
             serving.load(replace(job(port), load=["false"]), os.environ, server)
     finally:
-        children.reap(server, children.Used())
+        children.reap(server, Used())
 
 
 def test_the_waiting_of_all_living_threads_is_added_up() -> None:
@@ -192,13 +194,13 @@ def test_the_waiting_of_all_living_threads_is_added_up() -> None:
         own, both, deadline = 0.0, 0.0, time.monotonic() + 60
         while min(own, both - own) < 0.02 and time.monotonic() < deadline:  # until either process has waited
             own = children.waited_s({started.pid}) or 0.0
-            both = children.waited_s(children.tree(started.pid)) or 0.0
+            both = children.waited_s(processes.tree(started.pid)) or 0.0
             time.sleep(0.01)
         assert min(own, both - own) >= 0.02
         assert children.waited_s(set()) is None
     finally:
         os.killpg(started.pid, signal.SIGKILL)
-        children.reap(started, children.Used())
+        children.reap(started, Used())
 
 
 def test_own_waiting_of_a_server_is_told_with_what_to_do(tmp_path: Path, port: int) -> None:
@@ -324,7 +326,7 @@ def test_a_server_is_ended_by_the_signal_that_was_asked_for(tmp_path: Path, port
     """One that ends in order at USR1 alone, as HAProxy does: TERM would kill it before it could say who served it."""
     what = job(port, mode="usr1", stop="sigusr1")
     assert what.options()[what.options().index("--stop") + 1] == "USR1"
-    used = children.Used()
+    used = Used()
     with serving.server(what, os.environ, used) as process:
         pass
     assert process.returncode == 0

@@ -114,6 +114,7 @@ def test_every_command_has_help_and_json(command: str) -> None:
     done = loam(*command.split(), "--help", COLUMNS="80", NO_COLOR="1")
     assert done.returncode == 0 and ("--json" in done.stdout) == (command not in WITHOUT_JSON)
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    assert "<bool>" not in done.stdout, "a flag takes no value"
 
 
 # ---- errors

@@ -18,10 +18,10 @@ MAPS = (
 )
 
 
-def file(lines: Iterable[str], *, ended: int = 1, lost: int = 0) -> bytes:
+def file(lines: Iterable[str], *, ended: int = 1, lost: int = 0, asking: int = 0) -> bytes:
     """A file of the sampler's with these lines."""
     text = "".join(f"{line}\n" for line in ("begin 7 1 9970000 200000", *MAPS, *lines)).encode()
-    return watches.HEAD.pack(watches.MAGIC, len(text), lost, ended) + text + b"\0" * 64
+    return watches.HEAD.pack(watches.MAGIC, len(text), lost, ended, asking) + text + b"\0" * 64
 
 
 def process(*lines: str) -> Process:

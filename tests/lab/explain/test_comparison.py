@@ -50,6 +50,12 @@ def test_where_nothing_is_shared_no_allocator_is_advised() -> None:
     assert comparison.advice([ran("glibc", 0), ran("loam", 1)]).startswith("Under none of them")
 
 
+def test_where_too_little_was_seen_the_allocator_is_not_acquitted() -> None:
+    advice = comparison.advice([ran("glibc", 0, 30), ran("loam", 0, 20)])
+    assert advice.startswith("Too little was seen to tell: under loam up to ")
+    assert advice.endswith("; let the command run longer.")
+
+
 def test_a_run_that_failed_is_told_and_gives_no_advice() -> None:
     crashed = Ran("tbb", document_of("tbb", 0, 1000), "was ended by SIGSEGV")
     unwatched = Ran("scudo", None, "scudo: no")

@@ -76,6 +76,25 @@ def test_a_filter_that_kills_the_thread_alone_is_told(filtered: str) -> None:
         run.perform([filtered, "thread", sys.executable, "-c", THREADS], None)
 
 
+@pytest.mark.parametrize(
+    "ending", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)", "os.kill(os.getpid(), signal.SIGTERM)"]
+)
+@pytest.mark.parametrize("answer", [str(errno.EPERM), "thread"])
+def test_a_filter_is_told_of_however_the_program_ends(filtered: str, answer: str, ending: str) -> None:
+    """No exit handler of the sampler's runs: what its file says at that moment has to suffice."""
+    cause = (
+        "the thread that watches was killed, .* seccomp" if answer == "thread" else f"refused the clock: .*{FORBIDS}"
+    )
+    with pytest.raises(LoamError, match=cause):
+        run.perform([filtered, answer, sys.executable, "-c", f"import os, signal; {THREADS}; {ending}"], None)
+
+
+def test_a_monitor_that_stood_in_a_call_was_killed_there_only_if_nobody_said_more(tmp_path: Path) -> None:
+    assert watches.read(file([], ended=0, asking=1)).killed
+    assert not watches.read(file([], ended=0)).killed, "it was ended in the middle of its work"
+    assert not watches.read(file([], ended=1, asking=1)).killed, "the process ended by itself, and it lived"
+
+
 def test_what_was_seen_before_the_thread_was_killed_counts(tmp_path: Path) -> None:
     """As where a program installs such a filter itself, once it has begun."""
     killed = watches.read(file([watch()], ended=watches.MONITOR_KILLED))

@@ -149,6 +149,14 @@ def test_nothing_shared_is_said_with_its_bound() -> None:
     ]
 
 
+def test_too_few_watches_do_not_say_that_nothing_is_shared() -> None:
+    words = sentences.words(findings_of(process(*[watch()] * 20)), 200)
+    assert words[0].startswith("Too little was seen to tell: in 20 watches no thread used")
+    assert words[0].endswith("; up to 39 % of the time may be spent on shared lines.")
+    one = sentences.words(findings_of(process(*[watch()] * 20, watch(), caught(LINE))), 200)
+    assert one[0].startswith("Too little was seen to tell: 1 of 21 watches caught another thread")
+
+
 def test_one_or_two_catches_name_nothing() -> None:
     lines = [*[watch()] * 500, *[watch(), caught(LINE)] * (findings.NAMED_CAUGHT - 1)]
     words = sentences.words(findings_of(process(*lines)), 200)

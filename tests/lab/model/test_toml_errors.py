@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loam_lab.base import toml_errors
+from loam_lab.base.errors import LoamError
 
 TEXT = '''# a comment with = and [brackets]
 schema = 1
@@ -140,15 +141,18 @@ def test_a_mistake_is_named_with_its_line_and_the_nearest_key(text: str, message
     assert message in refused(text)
 
 
-def test_a_file_that_is_no_text_is_named_with_its_line() -> None:
-    with pytest.raises(UnicodeDecodeError) as caught:
-        b"a = 1\nb = '\xff'".decode()
-    message = str(toml_errors.not_toml(caught.value, subject="study", file=Path("x.toml")))
-    assert message == "study=x.toml:2: is not TOML: not text in UTF-8 (save it as UTF-8)"
-
-
-def test_a_broken_file_is_named_with_line_and_column() -> None:
-    with pytest.raises(tomllib.TOMLDecodeError) as caught:
-        tomllib.loads("a = 1\nb = = 2")
-    message = str(toml_errors.not_toml(caught.value, subject="study", file=Path("x.toml")))
-    assert message.startswith("study=x.toml:2:5: is not TOML: invalid value")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a = 1\nb = '\xff'", ":2: is not TOML: not text in UTF-8 (save it as UTF-8)"),
+        (b"a = 1\nb = = 2", ":2:5: is not TOML: invalid value"),
+        (None, ": cannot be read: No such file or directory (see loam study list)"),
+    ],
+)
+def test_a_broken_file_is_named_with_line_and_column(tmp_path: Path, content: bytes | None, message: str) -> None:
+    file = tmp_path / "x.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(LoamError) as caught:
+        toml_errors.read(file, subject="study", listing="loam study list")
+    assert f"study={file}{message}" in str(caught.value)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import http.server
 import json
 import re
+import runpy
 import socketserver
+import struct
 import subprocess
 import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from campaigns import FAKES
@@ -23,6 +26,9 @@ from loam_lab.dev.selfcheck.services import Service, Walk
 from loam_lab.setup import build
 
 FOLDER = paths.root() / services.FOLDER
+# The module of a script, which lies in no package.
+amqp = SimpleNamespace(**runpy.run_path(str(FOLDER / "amqp_load.py")))
+
 GOOD = Walk("redis", "root", 100.0, 4, 4, "tcmalloc", {"tcmalloc": "better", "jemalloc": "inconclusive"})
 
 
@@ -207,6 +213,47 @@ class Memcached(socketserver.StreamRequestHandler):
                 self.wfile.write(b"VALUE k 0 3\r\nabc\r\nEND\r\n" if count % 3 == 0 else b"END\r\n")
 
 
+class Broker(socketserver.StreamRequestHandler):
+    """Queues of AMQP: what is published comes back at once, with heartbeats between, its body in two pieces."""
+
+    ANSWERS: ClassVar = {
+        amqp.START_OK: amqp.TUNE, amqp.OPEN: amqp.OPEN_OK, amqp.CHANNEL_OPEN: amqp.CHANNEL_OPEN_OK,
+        amqp.DECLARE: amqp.DECLARE_OK, amqp.CONSUME: amqp.CONSUME_OK,
+    }  # fmt: skip
+
+    def handle(self) -> None:
+        assert self.rfile.read(8) == b"AMQP\0\0\x09\x01"
+        self.wfile.write(amqp.method(0, amqp.START, b""))
+        count = 0
+        while head := self.rfile.read(7):
+            kind, _, length = struct.unpack(">BHI", head)
+            payload = self.rfile.read(length + 1)[:-1]
+            if kind == amqp.METHOD:
+                which = struct.unpack(">HH", payload[:4])
+                if which in self.ANSWERS:
+                    self.wfile.write(amqp.method(0, self.ANSWERS[which], b""))
+                if which == amqp.ACK:
+                    tag, all_before = struct.unpack(">QB", payload[4:])
+                    assert tag % amqp.BATCH == 0 and tag <= count and all_before == 1
+            elif kind == amqp.HEADER:
+                header = payload
+            else:
+                count += 1
+                half = len(payload) // 2
+                self.wfile.write(
+                    amqp.method(1, amqp.DELIVER, b"\x03tag" + struct.pack(">Q", count)) + amqp.frame(amqp.HEADER, 1, header)
+                    + amqp.frame(amqp.BODY, 1, payload[:half]) + amqp.frame(amqp.HEARTBEAT, 0, b"")
+                    + amqp.frame(amqp.BODY, 1, payload[half:])
+                )  # fmt: skip
+
+
+class Refusing(socketserver.StreamRequestHandler):
+    """A broker that ends every connection."""
+
+    def handle(self) -> None:
+        self.rfile.read(8)
+
+
 def loaded(
     script: str, handler: type[socketserver.BaseRequestHandler], *words: str
 ) -> subprocess.CompletedProcess[str]:
@@ -229,6 +276,7 @@ def loaded(
         ("http_load.py", Answers, ("20", "2", "1", "/a", "/close")),
         ("memcached_load.py", Memcached, ("600", "2")),
         ("memcached_load.py", Memcached, ("600", "2", "write")),
+        ("amqp_load.py", Broker, ("600", "2")),
     ],
 )
 def test_loads_read_every_answer(
@@ -236,9 +284,11 @@ def test_loads_read_every_answer(
 ) -> None:
     done = loaded(script, handler, *words)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"[\d.]+ requests per second\n", done.stdout)
+    assert re.fullmatch(r"[\d.]+ (requests|messages) per second\n", done.stdout)
 
 
 def test_a_load_that_is_refused_says_so() -> None:
     done = loaded("http_load.py", Answers, "4", "1", "1", "/none")
     assert done.returncode == 1 and "the server answered HTTP/1.1 404" in done.stderr
+    done = loaded("amqp_load.py", Refusing, "100", "1")
+    assert done.returncode == 1 and "the broker closed a connection" in done.stderr

@@ -60,6 +60,9 @@ TEST_F(LineTimesTest, OfTwoUsersTheOtherOneCounts) {
   write(1, 7, 20);  // the last user is this core itself; the one before is not
   write(1, 8, 35);
   EXPECT_EQ(times_->shared_cycles(7), 25u);
+  write(1, 7, kWindow + 5);  // the other one's use is long past; the two own ones before this are not
+  write(1, 8, kWindow + 20);
+  EXPECT_EQ(times_->shared_cycles(7), 25u);
 }
 
 TEST_F(LineTimesTest, LinesBeyondThoseThatItFollowsAreLeftOut) {

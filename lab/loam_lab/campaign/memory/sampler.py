@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loam_lab.base import processes
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 
 # By this a process knows where to say who serves it: all that run under the allocator have it.
@@ -74,7 +75,7 @@ class Sampler:
     def _sample(self, pid: int, t_s: float) -> Sample | None:
         """The sums over the tree; None where no process of it can be read any more."""
         for root in self._roots(pid):
-            self._known |= _tree(self.proc, root)
+            self._known |= processes.tree(root, self.proc)
         sums = [0, 0, 0]
         for member in sorted(self._known):
             rollup = _rollup(self.proc / str(member) / "smaps_rollup")
@@ -89,7 +90,7 @@ class Sampler:
         """The processes that run under the allocator, not what starts or loads them; the process itself where none is
         told to.
         """
-        members = _tree(self.proc, pid)
+        members = processes.tree(pid, self.proc)
         under = [member for member in sorted(members) if self._has(member, PROOF)]
         return under or ([] if self._has(pid, ALLOCATOR_VARIABLES) else [pid])
 
@@ -152,23 +153,6 @@ def thinned(samples: list[Sample]) -> list[Sample]:
     """Of every two neighbours the one with more memory, so that peaks stay; an odd one out at the end is kept."""
     pairs = [samples[i : i + 2] for i in range(0, len(samples), 2)]
     return [max(pair, key=lambda sample: sample.pss) for pair in pairs]
-
-
-def _tree(proc: Path, pid: int) -> set[int]:
-    """The process and all its descendants. (A child whose parent ended is known from an earlier look.)"""
-    members: set[int] = set()
-    todo = [pid]
-    while todo:
-        member = todo.pop()
-        if member in members:
-            continue
-        members.add(member)
-        try:
-            for task in (proc / str(member) / "task").iterdir():
-                todo += [int(child) for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-    return members
 
 
 def _rollup(file: Path) -> tuple[int, int, int] | None:

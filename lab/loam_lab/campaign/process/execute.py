@@ -11,14 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import resource
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
+from loam_lab.base import processes
 from loam_lab.campaign.process import output
 
 RECORDS_FD = 3
@@ -34,7 +33,7 @@ class Outcome:
     """What one process did and used.
 
     exit_code, signal: one of them is None; timed_out: the lab ended it
-    rss_peak_bytes: None where it cannot be told from the lab's own (see _peak_rss)
+    rss_peak_bytes: None where it cannot be told from the lab's own (processes.peak_rss; the interposition probe says it better)
     run_delay_s: time the main thread waited for a CPU; None where the kernel does not say
     records, stderr_tail: what it wrote, the tail limited to output.TAIL_BYTES
     leftover: a warning if it left processes behind, else ""
@@ -88,7 +87,7 @@ def execute(
         if file is not None:
             actions.append((os.POSIX_SPAWN_DUP2, file.descriptor, RECORDS_FD))
         started_utc = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        rss_before = _own_peak_rss()
+        rss_before = processes.own_peak_bytes()
         started = time.monotonic()
         pid = os.posix_spawn(
             argv[0], list(argv), dict(environment), file_actions=actions, setpgroup=0, setsigmask=(),
@@ -106,7 +105,7 @@ def execute(
             if timed_out:
                 _stop(pid, handle, tail)
             wall_s = time.monotonic() - started
-            run_delay_s = _run_delay(pid)
+            run_delay_s = processes.run_delay_s(pid)
         except BaseException:
             try:
                 if handle is not None:  # asked to end, a subject ends what it started in groups of their own
@@ -134,7 +133,7 @@ def execute(
             user_s=used.ru_utime,
             system_s=used.ru_stime,
             run_delay_s=run_delay_s,
-            rss_peak_bytes=_peak_rss(used.ru_maxrss * 1024, rss_before),
+            rss_peak_bytes=processes.peak_rss(used, rss_before),
             faults_minor=used.ru_minflt,
             faults_major=used.ru_majflt,
             switches_voluntary=used.ru_nvcsw,
@@ -200,24 +199,3 @@ def _group_exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _run_delay(pid: int) -> float | None:
-    """Seconds that the ended, not yet reaped main thread had waited for a CPU."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return None
-
-
-def _own_peak_rss() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _peak_rss(reported: int, own: int) -> int | None:
-    """Peak RSS of the child in bytes, or None.
-
-    Until it executes the program, the child runs in the lab's memory, and Linux counts that peak as the child's:
-    a figure that does not exceed the lab's own says nothing.  (The interposition probe says it better, where it runs.)
-    """
-    return reported if reported > own else None

@@ -15,9 +15,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from loam_lab.base import processes
+from loam_lab.base.processes import Used
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -27,34 +29,6 @@ NOWHERE = subprocess.DEVNULL
 
 class Failed(Exception):
     """What the run should have done and did not, in one sentence."""
-
-
-@dataclass
-class Used:
-    """What processes used that were waited for; run_delay_s: None where the kernel does not say."""
-
-    wall_s: float = 0.0
-    user_s: float = 0.0
-    system_s: float = 0.0
-    run_delay_s: float | None = 0.0
-    rss_peak_bytes: int | None = None
-    faults_minor: int = 0
-    faults_major: int = 0
-    switches_voluntary: int = 0
-    switches_involuntary: int = 0
-
-    def add(self, used: resource.struct_rusage, delay_s: float | None) -> None:
-        """Add one process."""
-        self.user_s += used.ru_utime
-        self.system_s += used.ru_stime
-        self.run_delay_s = None if self.run_delay_s is None or delay_s is None else self.run_delay_s + delay_s
-        self.faults_minor += used.ru_minflt
-        self.faults_major += used.ru_majflt
-        self.switches_voluntary += used.ru_nvcsw
-        self.switches_involuntary += used.ru_nivcsw
-        # Until it executes the program, a child runs in this process's memory, and Linux counts that as well.
-        if used.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
-            self.rss_peak_bytes = max(used.ru_maxrss * 1024, self.rss_peak_bytes or 0)
 
 
 def adopt() -> None:
@@ -124,10 +98,10 @@ def ended(processes: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> sub
 
 def reap(process: subprocess.Popen[bytes], total: Used) -> int:
     """Wait for a process that ended or is ending; returns its status, negative for a signal."""
-    delay_s = _run_delay_s(process.pid)
+    delay_s = processes.run_delay_s(process.pid)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    total.add(used, delay_s)
+    total.add(used, delay_s, processes.own_peak_bytes())
     return process.returncode
 
 
@@ -136,7 +110,7 @@ def leave_nothing() -> int:
     killed: set[int] = set()
     deadline = time.monotonic() + ENDING_S
     while time.monotonic() < deadline:
-        left = tree(os.getpid()) - {os.getpid()}
+        left = processes.tree(os.getpid()) - {os.getpid()}
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -148,23 +122,6 @@ def leave_nothing() -> int:
             return len(killed)
         time.sleep(0.002)
     return len(killed)
-
-
-def tree(pid: int) -> set[int]:
-    """A process and all its descendants."""
-    members: set[int] = set()
-    todo = [pid]
-    while todo:
-        member = todo.pop()
-        if member in members:
-            continue
-        members.add(member)
-        try:
-            for task in Path(f"/proc/{member}/task").iterdir():
-                todo += [int(child) for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-    return members
 
 
 def processor_s(pids: set[int]) -> float:
@@ -221,11 +178,3 @@ def migrations(pids: set[int]) -> int | None:
                     if line.startswith("se.nr_migrations"):
                         total, known = total + int(line.rpartition(":")[2]), True
     return total if known else None
-
-
-def _run_delay_s(pid: int) -> float | None:
-    """Seconds that the main thread of a process, not yet reaped, had waited for a processor."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return None

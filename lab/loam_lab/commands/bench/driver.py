@@ -21,10 +21,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from loam_lab.base import processes
 from loam_lab.base.errors import LoamError
+from loam_lab.base.processes import Used
 from loam_lab.campaign.process.execute import LEFTOVER
 from loam_lab.commands.bench import cgroups, children, serving
-from loam_lab.commands.bench.children import Failed, Used
+from loam_lab.commands.bench.children import Failed
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.model.schema import SCHEMA
@@ -96,10 +98,10 @@ def _serve(
         serving.fill(job, plain, process)
         for _ in range(job.warmup):
             serving.load(job, plain, process)
-        members = children.tree(process.pid)
+        members = processes.tree(process.pid)
         before_s, waited_s = children.processor_s(members), children.waited_s(members)
         printed, used.wall_s = serving.load(job, plain, process)
-        members = children.tree(process.pid)
+        members = processes.tree(process.pid)
         figures: dict[str, Any] = {"server_cpu_s": children.processor_s(members) - before_s}
         delayed_s = children.waited_s(members)
         figures |= {f"{name.lower()}_after_bytes": size for name, size in children.memory(members).items()}

@@ -21,7 +21,7 @@ COMMAND = "command"
 SAME_OUTPUT = "same-output"
 # Of a load that names its value nothing.
 METRIC = "metric"
-READY_S = 30.0
+READY_S = 90.0
 _RATES = re.compile(r"per.?sec\w*|per.?s\b|/s(?:ec)?\b|rps|ops|qps|tps|throughput|rate", re.IGNORECASE)
 _TIMES = re.compile(r"latency|time|elapsed|duration|\bp[59]\d|msec|usec|\bms\b|\bus\b|seconds?", re.IGNORECASE)
 

@@ -215,7 +215,7 @@ def _stay(result: Result, rivals: list[Rival], by: str) -> str:
         shown = f"no allocator was shown to be faster by more than {percent(MARGIN)}"
         return f"Stay with {baseline}: {shown}."
     if any(rival.ratio.low is None for rival in still_open):
-        return f"Stay with {baseline}: {result.blocks} blocks are too few to tell; use --blocks 10 or more."
+        return f"Stay with {baseline}: {words.blocks(result.blocks)} can tell too little; use --blocks 10 or more."
     return f"Stay with {baseline}: no allocator was shown to be faster. {_saving(result, rivals, by)} {_more(result, still_open)}"
 
 

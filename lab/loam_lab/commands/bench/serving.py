@@ -15,8 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from loam_lab.base import processes
+from loam_lab.base.processes import Used
 from loam_lab.commands.bench import children, percentiles
-from loam_lab.commands.bench.children import Failed, Used
+from loam_lab.commands.bench.children import Failed
 from loam_lab.commands.bench.job import Job
 
 LOOPBACK = "127.0.0.1"
@@ -42,7 +44,7 @@ def server(
         well = False
         try:
             _wait_ready(process, job, port, log)
-            if open_to := elsewhere(children.tree(process.pid)):
+            if open_to := elsewhere(processes.tree(process.pid)):
                 raise Failed(
                     f"the server listens on {open_to}, which other machines can reach; bind it to {LOOPBACK}, as "
                     f"redis-server does with --bind {LOOPBACK}"
@@ -164,7 +166,7 @@ def _wait_ready(process: subprocess.Popen[bytes], job: Job, port: int | None, lo
     deadline = time.monotonic() + job.ready_s
     while True:
         if children.ended([process], 0.0):
-            if children.tree(os.getpid()) - {os.getpid(), process.pid}:
+            if processes.tree(os.getpid()) - {os.getpid(), process.pid}:
                 raise Failed(
                     "the server went into the background: its first process ended and others go on; start it in the "
                     "foreground"

@@ -8,6 +8,7 @@ from loam_lab.base import console
 from loam_lab.commands.bench import recommend
 from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.run import tables
+from loam_lab.model import words
 from loam_lab.model.result import Cell, Recommendation, Result
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _of_one(result: Result, command: str, cells: list[Cell]) -> None:
         for cell in cells
     ]
     what = "Wall time" if primary == "wall_s" else "What the load printed"
-    title = f"{what}, medians of {result.blocks} blocks; ratios within blocks, 95 % intervals"
+    title = f"{what}, medians of {words.blocks(result.blocks)}; ratios within blocks, 95 % intervals"
     out.print(console.table(columns, rows, numeric=columns[1:4], title=f"{command}\n{title}" if command else title))
     _metrics(cells, USED, "What each used (medians)")
     _metrics(cells, MOVED, "How often a thread waited, was preempted or was moved; memory after the load")

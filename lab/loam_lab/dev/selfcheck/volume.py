@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import resource
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from loam_lab.base import subcommands
+from loam_lab.base import processes, subcommands
 from loam_lab.model.cell import Cell, canonical, digest
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.store import journal
@@ -172,4 +171,4 @@ def _steps(folder: Path, *, quiet: bool) -> tuple[list[dict[str, Any]], int]:
     step_done(f"loading the result, {(folder / RESULT).stat().st_size / 1e6:.1f} MB")
     builder.build(result, folder, source=str(folder))
     step_done("its report")
-    return steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return steps, processes.own_peak_bytes()

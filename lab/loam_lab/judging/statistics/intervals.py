@@ -143,14 +143,8 @@ def centre(differences: ArrayLike) -> float:
     return float(np.median(_walsh_averages(np.asarray(differences, dtype=np.float64))))
 
 
-def signed_rank_p(differences: ArrayLike) -> float:
-    """Two-sided probability of a signed rank sum this extreme if the centre were 0; ties and zeros count half."""
-    d = np.asarray(differences, dtype=np.float64)
-    return _signed_rank_p(walsh_averages(d), int(d.size))
-
-
 def _signed_rank_p(walsh: Array, n: int) -> float:
-    """walsh: sorted"""
+    """Two-sided probability of a signed rank sum this extreme if the centre were 0; ties and zeros count half. walsh: sorted"""
     below, up_to = np.searchsorted(walsh, 0, side="left"), np.searchsorted(walsh, 0, side="right")
     positive = float(walsh.size - up_to + 0.5 * (up_to - below))
     return min(1.0, 2 * _probability(n, min(positive, walsh.size - positive)))

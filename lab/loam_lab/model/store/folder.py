@@ -95,8 +95,10 @@ def read_result(folder: Path) -> Result:
     """
     file = folder if folder.is_file() else folder / RESULT
     if not file.exists():
-        hint = "name the folder of a result, or finish its measurement with --resume"
-        raise LoamError(str(folder), None, f"holds no {RESULT}", hint)
+        problem = f"holds no {RESULT}" if folder.exists() else "no such file or folder"
+        raise LoamError(
+            str(folder), None, problem, "name the folder of a result, or finish its measurement with --resume"
+        )
     from loam_lab.model import result
 
     try:

@@ -9,7 +9,6 @@ each call costs a fixed number of cycles (simulator/engine/call_costs.hpp), and 
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,12 +120,7 @@ def environment(allocator: Allocator, machine: Simulated | None) -> dict[str, st
 
 @functools.lru_cache(maxsize=64)
 def _read(file: Path, changed_ns: int) -> Table:
-    try:
-        text = file.read_text()
-        content = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise toml_errors.not_toml(problem, subject="allocator", file=file) from None
-    return read(file, text, content)
+    return read(file, *toml_errors.read(file, subject="allocator"))
 
 
 def read(file: Path, text: str, content: Mapping[str, Any]) -> Table:

@@ -40,6 +40,8 @@ _RARE_OPERATORS = frozenset(
 _TOOLS = ("valgrind", "valgrind.bin")
 
 # Their operators call malloc and free.
+# The program of the Erlang machine.
+_ERLANG = "beam.smp"
 _CXX_LIBRARIES = ("libstdc++.so.", "libc++.so.", "libc++abi.so.")
 
 
@@ -309,6 +311,12 @@ def _judge_exit(image: _Image, record: dict[str, Any], allocator: Allocator, war
             warnings,
             "a Java virtual machine maps its own heap; the allocator serves only its native part; "
             "expect small differences",
+        )
+    if Path(str((image.start or {}).get("exe"))).name == _ERLANG:
+        _add(
+            warnings,
+            "an Erlang machine has allocators of its own, which map large pieces; unless it was started with +Mea min "
+            "(in ERL_FLAGS), with which it asks malloc for each block, expect small differences",
         )
     at_start = {str(o.get("path")) for o in (image.start or {}).get("objects", [])}
     for path in record.get("definers", []):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import resource
 import select
 import shutil
 import signal
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from loam_lab.base import paths
+from loam_lab.base import paths, processes
 from loam_lab.model.protocol import PROFILE
 from loam_lab.setup import debian
 from loam_lab.subjects.allocators import preflight
@@ -61,24 +60,12 @@ class Program:
 
 
 @dataclass
-class Used:
-    """What the processes of a session used.
+class Used(processes.Used):
+    """wall_s: while commands ran, servers beside them
 
-    wall_s: while commands ran, servers beside them; user_s, system_s, faults_*, switches_*: of all that was waited for
-    run_delay_s: that main threads waited for a processor; None where the kernel does not say
-    migrations: how often the main threads of the commands were moved to another processor; None as above
-    rss_peak_bytes: resident, of the largest process; None where that was smaller than this one
+    migrations: how often the main threads of the commands were moved to another processor; None where the kernel is silent
     """
 
-    wall_s: float = 0.0
-    user_s: float = 0.0
-    system_s: float = 0.0
-    run_delay_s: float | None = 0.0
-    rss_peak_bytes: int | None = None
-    faults_minor: int = 0
-    faults_major: int = 0
-    switches_voluntary: int = 0
-    switches_involuntary: int = 0
     migrations: int | None = 0
 
 
@@ -144,7 +131,7 @@ class Session:
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             source.write(given)
             source.seek(0)
-            own_peak = _own_peak_bytes()
+            own_peak = processes.own_peak_bytes()
             began = time.monotonic()
             process = self._start(command, source, out, err, {**self.environment, **(environment or {})})
             in_time = False
@@ -169,7 +156,7 @@ class Session:
         stop: what asks it to end; raises: Failed if it ends otherwise than by that, with status 0
         """
         with tempfile.TemporaryFile() as log:
-            own_peak = _own_peak_bytes()
+            own_peak = processes.own_peak_bytes()
             process = self._start(command, subprocess.DEVNULL, log, log, self.environment)
             in_time, status = False, 0
             try:
@@ -208,30 +195,19 @@ class Session:
     def end_all(self) -> None:
         """End what is still running."""
         for process in list(self._started):
-            self._reap(process, _own_peak_bytes())
+            self._reap(process, processes.own_peak_bytes())
 
     def _reap(self, process: subprocess.Popen[bytes], own_peak: int) -> int:
         """End what is left of the process's group, and return its status: negative for a signal."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is still the group's
-        delay_s = _run_delay_s(process.pid)
+        delay_s = processes.run_delay_s(process.pid)
         moved = migrations(process.pid)
         self.used.migrations = None if self.used.migrations is None or moved is None else self.used.migrations + moved
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self._started.remove(process)
-        total = self.used
-        total.user_s += used.ru_utime
-        total.system_s += used.ru_stime
-        total.run_delay_s = None if total.run_delay_s is None or delay_s is None else total.run_delay_s + delay_s
-        total.faults_minor += used.ru_minflt
-        total.faults_major += used.ru_majflt
-        total.switches_voluntary += used.ru_nvcsw
-        total.switches_involuntary += used.ru_nivcsw
-        peak = used.ru_maxrss * 1024
-        # Until it executes the program, a child runs in this process's memory, and Linux counts that as well.
-        if peak > own_peak:
-            total.rss_peak_bytes = max(peak, total.rss_peak_bytes or 0)
+        self.used.add(used, delay_s, own_peak)
         return process.returncode
 
 
@@ -252,24 +228,12 @@ def _as_by_a_shell() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _own_peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def _ended(pid: int, timeout_s: float) -> bool:
     handle = os.pidfd_open(pid)
     try:
         return bool(select.select([handle], [], [], timeout_s)[0])
     finally:
         os.close(handle)
-
-
-def _run_delay_s(pid: int) -> float | None:
-    """Seconds that the main thread of an ended process, not yet reaped, had waited for a processor."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return None
 
 
 def migrations(pid: int) -> int | None:

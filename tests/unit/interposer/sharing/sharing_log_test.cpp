@@ -42,5 +42,27 @@ TEST(SharingLog, AWatchIsInTheFileAsAWholeOrNotAtAll) {
   std::remove(name.c_str());
 }
 
+TEST(SharingLog, ACallThatMayKillTheMonitorIsInTheFileWhileItLasts) {
+  const std::string path = testing::TempDir() + "sharing-asking";
+  const std::string name = path + "." + std::to_string(getpid()) + ".0";
+  std::remove(name.c_str());
+  const auto asking = [&name] {
+    std::ifstream file(name, std::ios::binary);
+    LogHead head;
+    file.read(reinterpret_cast<char*>(&head), sizeof head);
+    return head.asking.load();
+  };
+  Log log;
+  log.asking(true);  // no file yet
+  ASSERT_TRUE(log.open(path.c_str()));
+  EXPECT_EQ(asking(), 0u);
+  log.asking(true);
+  EXPECT_EQ(asking(), 1u);
+  log.asking(false);
+  EXPECT_EQ(asking(), 0u);
+  log.forget();
+  std::remove(name.c_str());
+}
+
 }  // namespace
 }  // namespace loam::interposer::sharing

@@ -10,6 +10,7 @@ from typing import Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import story
+from loam_lab.commands.explain.sharing.sentences import EXCLUDED_ABOVE
 from loam_lab.model import words
 from loam_lab.subjects.allocators import registry
 
@@ -88,6 +89,12 @@ def advice(runs: Sequence[Ran]) -> str:
         )
     worst = [one.worst for one in good]
     if not any(worst):
+        widest = max(good, key=lambda one: one.share["high"])
+        if (most := widest.share["high"]) > EXCLUDED_ABOVE:
+            return (
+                f"Too little was seen to tell: under {widest.allocator} up to {story.percent(most)} of the time may be spent on "
+                "shared lines; let the command run longer."
+            )
         return "Under none of them a cache line is shared for long: the allocator is not what slows this program by sharing."
     causes = {pair["cause"] for pair in worst if pair is not None}
     why = ": the program itself shares the word, whoever places it" if causes == {"same_word"} and all(worst) else ""

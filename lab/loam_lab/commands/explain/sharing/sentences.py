@@ -12,6 +12,8 @@ UNIT = "cache line"
 # Below this, the threads hardly ever ran at the same time.
 _SELDOM_BESIDE = 0.5
 _FEW_SAMPLES = 100
+# Where more of the time may be spent on shared lines, it is not said that nothing is shared.
+EXCLUDED_ABOVE = 0.1
 
 
 def words(findings: Findings, window_us: float) -> list[str]:
@@ -85,11 +87,13 @@ def _nothing(findings: Findings) -> str:
         seen = (
             f"{findings.any.caught} of {findings.watched} watches caught another thread, too few of one kind to name it"
         )
-        return f"No cache line is shared for long: {seen}; at most {most} of the time is spent on shared lines."
-    return (
-        f"Nothing is shared: in {findings.watched} watches no thread used a cache line that another thread used at that "
-        f"moment; at most {most} of the time can be spent on shared lines."
-    )
+        answer = "No cache line is shared for long"
+    else:
+        seen = f"in {findings.watched} watches no thread used a cache line that another thread used at that moment"
+        answer = "Nothing is shared"
+    if findings.any.high > EXCLUDED_ABOVE:
+        return f"Too little was seen to tell: {seen}; up to {most} of the time may be spent on shared lines."
+    return f"{answer}: {seen}; at most {most} of the time can be spent on shared lines."
 
 
 def _cautions(findings: Findings) -> list[str]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from loam_lab.subjects import loaded
 
 # The head of the file, as lab/interposer/sharing/log.hpp has it.
-HEAD = struct.Struct("<QQQQ")
-MAGIC = 0x315248534D414F4C
+HEAD = struct.Struct("<QQQQQ")
+MAGIC = 0x325248534D414F4C
 MONITOR_KILLED = 2
 LINE_BYTES, WORD_BYTES = 64, 8
 LINE_WORDS = LINE_BYTES // WORD_BYTES
@@ -81,7 +81,8 @@ class Process:
     """One process. unread: samples whose instruction has no operand that could be watched
 
     refused: what the kernel refused, with the number of the error, each once; lost: lines that found no room
-    killed: whether the thread that watches was killed before the process ended
+    killed: whether the thread that watches was killed before the process ended: it said so itself at its end, or ended
+    without exit handlers (_exit, a signal) while that thread stood in a call that asks the kernel for an event
     """
 
     pid: int = 0
@@ -110,14 +111,14 @@ def read(content: bytes) -> Process:
     """
     if len(content) < HEAD.size:
         raise ValueError("is too short")
-    magic, used, lost, ended = HEAD.unpack_from(content)
+    magic, used, lost, ended, asking = HEAD.unpack_from(content)
     if magic != MAGIC:
         raise ValueError("is not the sampler's, or of another version")
     text = content[HEAD.size : HEAD.size + used].decode("utf-8", "replace")
     made = _Reading()
     for line in text.splitlines():
         made.take(line)
-    return made.done(lost=lost, ended=bool(ended), killed=ended == MONITOR_KILLED)
+    return made.done(lost=lost, ended=bool(ended), killed=ended == MONITOR_KILLED or bool(asking and not ended))
 
 
 class _Reading:
