@@ -1,7 +1,8 @@
 // two-phase: two-phase locking with visible readers and undo in place; starvation-free by wait-die.
-//   A read sets its thread's bit for the stripe (stripes.hpp) and checks for a writer. A write locks the ownership
-//   record, checks the bits of the other threads, and stores in place. Everything is held until the attempt ends.
-//   No other attempt can write a stripe that was read, so there is no clock, no snapshot and no validation.
+//   A read shows itself and checks for a writer: by its thread's byte for the stripe, or by its bit where the record is
+//   marked (parts/visible_reads.hpp). A write locks the ownership record, looks for readers, and stores in place.
+//   Everything is held until the attempt ends. No other attempt can write a stripe that was read, so there is no clock, no
+//   snapshot and no validation.
 //   Source      2PLSF: Ramalhete, Correia and Felber, PPoPP 2023; wait-die: Rosenkrantz, Stearns and Lewis, TODS 1978.
 //   Guarantees  opacity, and more: no attempt, not even one that will abort, reads uncommitted data. Publication and
 //               privatization safe without waiting: no attempt reads or writes data that a commit has unlinked. (Memory
@@ -12,17 +13,33 @@
 //               ends. The earliest never aborts for a younger one, so a transaction restarts at most once per other
 //               thread. Waits are bounded, because the other side may not be running: after kRoundsMax rounds the
 //               attempt starts anew with its ticket. Config::manager is not asked.
-//   Versions    a record counts the commits that wrote its stripe. A sleeping retry() compares them; reads ignore them.
-//   Cost        first read of a stripe: one locked exchange and a log entry, later reads a test of the bit. First
-//               write: one CAS and a look at one word of each thread. Commit: a store per stripe. No line is shared by
-//               all.
+//   Versions    a record counts the commits that wrote its stripe, in steps of two. A sleeping retry() compares them; reads
+//               ignore them.
+//   Cost        first read of a stripe: one locked exchange, a log entry and a look at what else its group reads; later
+//               reads a test of the byte. First write: one CAS and a look at a line of each group of eight threads, and of
+//               each thread where the record is marked. Commit: a store per stripe. No line is shared by all.
 //   When not    long reads of many stripes; data with many readers and a writer: a reader keeps writers out. Aborts by
-//               a reader's bit have the cause `unknown`, because the bit does not tell the word.
+//               a reader's byte or bit have the cause `unknown`, because these do not tell the word.
+// Why no reader is missed: of a reader and a writer of one stripe one sees the other
+//   the byte  T1: in the one order of all that is seq_cst, either the byte's exchange comes before the lock's CAS, and the
+//             writer's load of the byte after that; or the lock's CAS before the reader's load of the record.
+//   the bit   T4: a reader relies on its bit only if the load of the record that follows it has returned a marked version;
+//             otherwise it shows its byte as well. Only who has locked a record takes its mark away, so the next lock
+//             replaces a version that is marked, and its owner looks at bits. It waits, or gives the version back with
+//             its mark. So does each later one, until the reader has ended.
+//   the mark  a hint: its CAS changes neither version nor owner. It may be relaxed, because as a read-modify-write it
+//             continues the release sequence of the store that released the record (T2).
+//   no place  a thread without a byte always relies on its bit. It has said so in the word behind the last group before its
+//             first read, and a writer that finds that looks at all bits (read_bytes.A).
+//   a lock    what the attempt has locked itself it reads without any: nobody else can lock it until the attempt has ended.
 // Memory orders; in brackets the failure without the pair
-//   T1 Dekker   bit exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
-//               threads' bits [reader and writer miss each other: a dirty read, or a write under a reader]
-//   T2 write    data store, then record store(release) / record load in T1 [new version, old data]
-//   T3 read     data load, then bits store(release) / load of the bits in T1 [a value from after the reader's end]
+//   T1 Dekker   byte exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
+//               threads' bytes [reader and writer miss each other: a dirty read, or a write under a reader]
+//   T2 write    data store, then record store(release) / record load in T1 and T4 [new version, old data]
+//   T3 read     data load, then byte and bits store(release) / their loads in T1 and T4 [a value from after the reader's
+//               end]
+//   T4 marked   bit exchange(seq_cst), then record load(seq_cst) of a marked version / lock CAS(seq_cst) that replaces it,
+//               then loads(seq_cst) of the other threads' bits [as T1]
 #pragma once
 
 #include "runtime/base/points.hpp"
@@ -321,7 +338,7 @@ struct TwoPhase {
       entry->record->store(entry->old_version, std::memory_order_release);  // T2
     }
     d.write_end = d.writes.begin();
-    // While the bits are set, what was read cannot change: these are the versions that were read. (A record that its
+    // While reads are shown, what was read cannot change: these are the versions that were read. (A record that its
     // next writer has locked already counts as changed.)
     if (cause == AbortCause::explicit_)
       for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
@@ -338,7 +355,7 @@ struct TwoPhase {
     fill(entry, nullptr, address, 0, 0, record);
     entry.old_version = version;
     if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(&entry),
-                                        std::memory_order_seq_cst,  // T1, T3
+                                        std::memory_order_seq_cst,  // T1, T3, T4
                                         std::memory_order_relaxed)) [[unlikely]]
       return false;
     added(d);

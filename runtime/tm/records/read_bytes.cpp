@@ -15,7 +15,8 @@ namespace {
 constexpr unsigned kCoresInDie = 8;
 constexpr unsigned kDies = 1U << 16;
 
-constinit std::atomic<unsigned> groups_max{kGroups};
+// As the test hook has set them.
+constinit std::atomic<unsigned> groups_max{kGroups}, places_max{kPlaces};
 // For threads without a place.
 constinit std::atomic<Byte*> zeroes{nullptr};
 
@@ -89,7 +90,7 @@ Place take_place(unsigned slot, unsigned core) noexcept {
       Place place;
       if (!group.is_there())
         place = place_of_new_group(slot, number, die);
-      else if (group.places() < kPlaces && (any_die || group.die() == die))
+      else if (group.places() < places_max.load(std::memory_order_relaxed) && (any_die || group.die() == die))
         place = place_of_group(slot, group, number);
       else
         ++number;
@@ -99,6 +100,9 @@ Place take_place(unsigned slot, unsigned core) noexcept {
   return no_place(groups_max.load(std::memory_order_relaxed));
 }
 
-void limit_groups(unsigned count) noexcept { groups_max.store(count, std::memory_order_relaxed); }
+void limit(unsigned group_count, unsigned places) noexcept {
+  groups_max.store(group_count, std::memory_order_relaxed);
+  places_max.store(places, std::memory_order_relaxed);
+}
 
 }  // namespace loam::tm::read_bytes

@@ -85,7 +85,7 @@ struct Place {
 // the addresses.
 Place take_place(unsigned slot, unsigned core) noexcept;
 
-// Test hook: later threads find room for so many groups, at most kGroups.
-void limit_groups(unsigned count) noexcept;
+// Test hook, before the first thread reads: so many groups, at most kGroups, of so many threads, at most kPlaces.
+void limit(unsigned group_count, unsigned places) noexcept;
 
 }  // namespace loam::tm::read_bytes
