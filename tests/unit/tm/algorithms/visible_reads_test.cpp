@@ -250,14 +250,14 @@ TEST(VisibleReadsTest, AMarkWakesNobody) {
   with_threads([] {
     std::atomic<int> attempts{0};
     std::thread sleeper([&] {
+      tests::Interpose marks("tm.registered", 0, [] { mark(x); });
       Txs::update([&](auto& tx) {
         ++attempts;
         if (tx.read(x) == 0) Txs::wait_for_change();
       });
+      EXPECT_TRUE(marks.reached());
     });
-    while (shared.sleepers.load() == 0) platform::yield();
-    mark(x);
-    Txs::update([](auto& tx) { tx.write(y, Word{1}); });
+    while (!is_marked(record_of(x))) platform::yield();
     platform::sleep_ns(20'000'000);
     EXPECT_EQ(attempts, 1) << "the version is what it was";
     Txs::update([](auto& tx) { tx.write(x, Word{1}); });
