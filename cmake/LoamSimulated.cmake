@@ -35,7 +35,7 @@ function(loam_simulated_program name)
   string(REPLACE "simulated-" "" stem "${name}")
   add_executable(${name} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/simulator/${stem}.cpp")
   target_link_libraries(${name} PRIVATE loam-platform)
-  if(name MATCHES "^simulated-(orders|transactional_orders|grace_orders|switching_orders|hybrid|elided|lent)$")  # they check parts of the runtime
+  if(name MATCHES "^simulated-(orders|transactional_orders|grace_orders|switching_orders|visible_orders|hybrid|elided|lent)$")  # they check parts of the runtime
     target_link_libraries(${name} PRIVATE loam-tm loam-delegation)
   endif()
 endfunction()

@@ -1,7 +1,8 @@
 // two-phase: two-phase locking with visible readers and undo in place; starvation-free by wait-die.
-//   A read sets its thread's bit for the stripe (stripes.hpp) and checks for a writer. A write locks the ownership
-//   record, checks the bits of the other threads, and stores in place. Everything is held until the attempt ends.
-//   No other attempt can write a stripe that was read, so there is no clock, no snapshot and no validation.
+//   A read shows itself and checks for a writer: by its thread's byte for the stripe, or by its bit where the record is
+//   marked (parts/visible_reads.hpp). A write locks the ownership record, looks for readers, and stores in place.
+//   Everything is held until the attempt ends. No other attempt can write a stripe that was read, so there is no clock, no
+//   snapshot and no validation.
 //   Source      2PLSF: Ramalhete, Correia and Felber, PPoPP 2023; wait-die: Rosenkrantz, Stearns and Lewis, TODS 1978.
 //   Guarantees  opacity, and more: no attempt, not even one that will abort, reads uncommitted data. Publication and
 //               privatization safe without waiting: no attempt reads or writes data that a commit has unlinked. (Memory
@@ -12,29 +13,47 @@
 //               ends. The earliest never aborts for a younger one, so a transaction restarts at most once per other
 //               thread. Waits are bounded, because the other side may not be running: after kRoundsMax rounds the
 //               attempt starts anew with its ticket. Config::manager is not asked.
-//   Versions    a record counts the commits that wrote its stripe. A sleeping retry() compares them; reads ignore them.
-//   Cost        first read of a stripe: one locked exchange and a log entry, later reads a test of the bit. First
-//               write: one CAS and a look at one word of each thread. Commit: a store per stripe. No line is shared by
-//               all.
+//   Versions    a record counts the commits that wrote its stripe, in steps of two. A sleeping retry() compares them; reads
+//               ignore them.
+//   Cost        first read of a stripe: one locked exchange, a log entry and a look at what else its group reads; later
+//               reads a test of the byte. First write: one CAS and a look at a line of each group of eight threads, and of
+//               each thread where the record is marked. Commit: a store per stripe. No line is shared by all.
 //   When not    long reads of many stripes; data with many readers and a writer: a reader keeps writers out. Aborts by
-//               a reader's bit have the cause `unknown`, because the bit does not tell the word.
+//               a reader's byte or bit have the cause `unknown`, because these do not tell the word.
+// Why no reader is missed: of a reader and a writer of one stripe one sees the other
+//   the byte  T1: in the one order of all that is seq_cst, either the byte's exchange comes before the lock's CAS, and the
+//             writer's load of the byte after that; or the lock's CAS before the reader's load of the record.
+//   the bit   T4: a reader relies on its bit only if the load of the record that follows it has returned a marked version;
+//             otherwise it shows its byte as well. Only who has locked a record takes its mark away, so the next lock
+//             replaces a version that is marked, and its owner looks at bits. It waits, or gives the version back with
+//             its mark. So does each later one, until the reader has ended.
+//   the mark  a hint: its CAS changes neither version nor owner. It may be relaxed, because as a read-modify-write it
+//             continues the release sequence of the store that released the record (T2).
+//   no place  a thread without a byte always relies on its bit. It has said so in the word behind the last group before its
+//             first read, and a writer that finds that looks at all bits (read_bytes.A).
+//   a lock    what the attempt has locked itself it reads without any: nobody else can lock it until the attempt has ended.
 // Memory orders; in brackets the failure without the pair
-//   T1 Dekker   bit exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
-//               threads' bits [reader and writer miss each other: a dirty read, or a write under a reader]
-//   T2 write    data store, then record store(release) / record load in T1 [new version, old data]
-//   T3 read     data load, then bits store(release) / load of the bits in T1 [a value from after the reader's end]
+//   T1 Dekker   byte exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
+//               threads' bytes [reader and writer miss each other: a dirty read, or a write under a reader]
+//   T2 write    data store, then record store(release) / record load in T1 and T4 [new version, old data]
+//   T3 read     data load, then byte and bits store(release) / their loads in T1 and T4 [a value from after the reader's
+//               end]
+//   T4 marked   bit exchange(seq_cst), then record load(seq_cst) of a marked version / lock CAS(seq_cst) that replaces it,
+//               then loads(seq_cst) of the other threads' bits [as T1]
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/algorithms/parts/visible_reads.hpp"
 #include "runtime/tm/attempts/lifecycle.hpp"
 #include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/blame/cause.hpp"
 #include "runtime/tm/logs/undo_log.hpp"
 #include "runtime/tm/logs/words.hpp"
 #include "runtime/tm/records/mapped.hpp"
+#include "runtime/tm/records/read_bytes.hpp"
 #include "runtime/tm/records/stripes.hpp"
 
 #include <atomic>
@@ -44,7 +63,7 @@ namespace loam::tm {
 namespace two_phase {
 
 inline constexpr std::uint64_t kNoTicket = ~0ULL;
-inline constexpr unsigned kNobody = ~0U;
+using visible_reads::kNobody;
 // How often an attempt that waits looks again, in pauses at first, then giving up the core: some milliseconds.
 inline constexpr unsigned kRoundsMax = 2000;
 
@@ -58,7 +77,7 @@ struct Noted {
 struct State {
   static constexpr bool kAtEnd = true;  // under auto a descriptor has it beside norec's state
 
-  stripes::Indicators* reading = nullptr;  // made before the thread's first attempt
+  visible_reads::Shown shown;
   WriteEntry* newest_savepoint = nullptr;  // no savepoint that may still be restored lies above it
   std::uint64_t drawn_after = 0;           // commits of the thread when it drew its ticket
   Log<Noted> noted;                        // what an attempt that asked to wait had read and written
@@ -90,20 +109,6 @@ inline void drop_ticket(Descriptor& d) noexcept {
     own.ticket.store(kNoTicket, std::memory_order_relaxed);
 }
 
-// A thread other than `self` that reads `stripe` (T1), or kNobody.
-[[gnu::always_inline]] inline unsigned reader_of(std::uint64_t stripe, unsigned self) noexcept {
-  const unsigned end = stripes::readers.end.load(std::memory_order_seq_cst);  // stripes.B
-  for (unsigned slot = 0; slot < end; ++slot) {
-    if (slot == self) continue;
-    const stripes::Indicators* const theirs = stripes::readers.of_slot[slot].load(std::memory_order_seq_cst);
-    if (theirs == nullptr) continue;
-    const std::uint64_t bits = theirs[stripes::indicators_of(stripe)].load(std::memory_order_seq_cst);
-    if ((bits & stripes::indicator_bit(stripe)) != 0) [[unlikely]]
-      return slot;
-  }
-  return kNobody;
-}
-
 }  // namespace two_phase
 
 template <bool kBlame>
@@ -121,30 +126,23 @@ struct TwoPhase {
   // What readers and writers share: reads.
   class Reading : public Mapped {
    public:
-    explicit Reading(Descriptor& d) noexcept : Mapped(d), reading_(d.state<State>().reading) {}
+    explicit Reading(Descriptor& d) noexcept : Mapped(d), bytes_(d.state<State>().shown.place.bytes) {}
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
       const std::uint64_t stripe = this->index_of(address);
-      stripes::Indicators& indicators = reading_[stripes::indicators_of(stripe)];
-      const std::uint64_t bit = stripes::indicator_bit(stripe);
-      const std::uint64_t before = indicators.load(std::memory_order_relaxed);  // relaxed: nobody else writes it
-      // Where a bit stands for several stripes, that it is set does not tell that this one was looked at.
-      if ((before & bit) == 0 || this->mask_ >> stripes::kIndicatorBits != 0) {
-        Descriptor& d = *this->d_;
-        log_read<kBlame>(d, this->base_[stripe], word_of(address));
-        if ((before & bit) == 0) indicators.exchange(before | bit, std::memory_order_seq_cst);  // T1
-        const std::uint64_t record = this->base_[stripe].load(std::memory_order_seq_cst);       // T1, T2
-        if (is_locked(record) && !is_locked_by(record, d.slot)) [[unlikely]]
-          await_writer(d, this->base_[stripe], word_of(address));
-      }
+      // relaxed: nobody else writes it. Where a byte stands for several stripes, that it is set does not tell that this
+      // one was looked at.
+      if (bytes_[read_bytes::Group::offset(stripe)].load(std::memory_order_relaxed) == 0 ||
+          this->mask_ >> stripes::kIndicatorBits != 0)
+        show(*this->d_, stripe, word_of(address));
       LOAM_POINT("tm.reading");
-      // relaxed: while the bit is set nobody but this attempt writes it (T1 to T3).
+      // relaxed: while the read is shown nobody but this attempt writes it (T1 to T4).
       return std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_relaxed);
     }
 
    private:
-    stripes::Indicators* reading_;
+    read_bytes::Byte* bytes_;
   };
 
  public:
@@ -186,9 +184,10 @@ struct TwoPhase {
   static void make_state(Descriptor& d) noexcept { d.make_state<State>(); }
   static void map_logs(Descriptor& d) noexcept {
     State& state = d.state<State>();
-    if (state.reading != nullptr) return;
+    if (state.shown.bits != nullptr) return;
     state.noted.reserve(kNotedMax, 0, "log of versions to wait for");
-    state.reading = stripes::make_indicators(d.slot);
+    state.shown = {.place = read_bytes::take_place(d.slot, platform::cpu_number()),
+                   .bits = stripes::make_indicators(d.slot)};
   }
 
   static void begin_read_only(Descriptor& d) noexcept {
@@ -252,7 +251,7 @@ struct TwoPhase {
     const State& state = d.state<State>();
     for (std::size_t i = 0; i < state.noted_end; ++i) {
       const auto& [record, version] = state.noted.begin()[i];
-      if (record->load(std::memory_order_acquire) != version) return false;
+      if (!visible_reads::are_same_version(record->load(std::memory_order_acquire), version)) return false;
     }
     return true;
   }
@@ -273,19 +272,52 @@ struct TwoPhase {
     lifecycle::committed(d);
   }
 
+  // Shows that the attempt reads `stripe`, and returns once nobody else has its record locked.
+  [[gnu::noinline]] static void show(Descriptor& d, std::uint64_t stripe, const Word* word) noexcept {
+    const visible_reads::Shown& shown = d.state<State>().shown;
+    Orec& record = shared.map.base[stripe];
+    std::uint64_t seen = record.load(std::memory_order_relaxed);  // relaxed: decides how to show it
+    if (is_locked_by(seen, d.slot) && shown.place.is_there()) {
+      // Locked until the attempt ends. The byte makes its next read short.
+      log_read<kBlame>(d, record, word);
+      return shown.set_byte_within_lock(stripe);
+    }
+    if (visible_reads::is_marked(seen) || !shown.place.is_there()) {
+      if (shown.has_bit(stripe) && shared.map.mask >> stripes::kIndicatorBits == 0) return;
+      LOAM_POINT("tm.showing");
+      log_read<kBlame>(d, *visible_reads::shown_by_bit(&record), word);
+      shown.set_bit(stripe);
+      seen = record.load(std::memory_order_seq_cst);  // T1, T2, T4
+      if (visible_reads::is_marked(seen)) return;
+      if (!shown.place.is_there()) {
+        if (is_locked(seen)) await_writer(d, record, word);
+        return;
+      }
+    }
+    log_read<kBlame>(d, record, word);
+    shown.set_byte(stripe);
+    seen = record.load(std::memory_order_seq_cst);  // T1, T2
+    if (is_locked(seen)) [[unlikely]]
+      return await_writer(d, record, word);
+    if (!visible_reads::is_marked(seen) && shown.has_company(stripe)) visible_reads::mark(record, seen);
+  }
+
   static void release_reads(Descriptor& d) noexcept {
-    stripes::Indicators* const reading = d.state<State>().reading;
+    const visible_reads::Shown& shown = d.state<State>().shown;
     const Orec* const base = shared.map.base;
-    // All 64 of a word at once: they are this attempt's, and it ends.
-    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
-      reading[stripes::indicators_of(static_cast<std::uint64_t>(*entry - base))].store(
-          0, std::memory_order_release);  // T3
+    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
+      const auto stripe = static_cast<std::uint64_t>(visible_reads::record_of(*entry) - base);
+      if (visible_reads::is_shown_by_bit(*entry))
+        shown.clear_bits(stripe);
+      else
+        shown.clear_byte(stripe);
+    }
   }
 
   static void release_writes(Descriptor& d) noexcept {
     for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
       LOAM_POINT("tm.written");
-      entry->record->store(entry->old_version + 1, std::memory_order_release);  // T2
+      entry->record->store(visible_reads::next_version(entry->old_version), std::memory_order_release);  // T2
     }
     d.write_end = d.writes.begin();
   }
@@ -307,11 +339,11 @@ struct TwoPhase {
       entry->record->store(entry->old_version, std::memory_order_release);  // T2
     }
     d.write_end = d.writes.begin();
-    // While the bits are set, what was read cannot change: these are the versions that were read. (A record that its
+    // While reads are shown, what was read cannot change: these are the versions that were read. (A record that its
     // next writer has locked already counts as changed.)
     if (cause == AbortCause::explicit_)
       for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
-        remember(*entry, (*entry)->load(std::memory_order_acquire));
+        remember(visible_reads::record_of(*entry), visible_reads::record_of(*entry)->load(std::memory_order_acquire));
     release_reads(d);
     lifecycle::aborted(d, cause);
   }
@@ -324,17 +356,21 @@ struct TwoPhase {
     fill(entry, nullptr, address, 0, 0, record);
     entry.old_version = version;
     if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(&entry),
-                                        std::memory_order_seq_cst,  // T1, T3
+                                        std::memory_order_seq_cst,  // T1, T3, T4
                                         std::memory_order_relaxed)) [[unlikely]]
       return false;
     added(d);
     const auto stripe = static_cast<std::uint64_t>(&record - shared.map.base);
-    if (two_phase::reader_of(stripe, d.slot) != two_phase::kNobody) [[unlikely]]
-      await_readers(d, stripe);
+    if (reader_of(d, stripe, entry) != two_phase::kNobody) [[unlikely]]
+      await_readers(d, stripe, entry);
     LOAM_POINT("tm.locked");
     entry.value = load_whole(address);
     entry.mask = mask;
     return true;
+  }
+
+  static unsigned reader_of(Descriptor& d, std::uint64_t stripe, const WriteEntry& lock) noexcept {
+    return visible_reads::reader_of(stripe, lock.old_version, d, d.state<State>().shown);
   }
 
   [[gnu::noinline]] static void lock_slow(Descriptor& d, Orec& record, Word* address, Word mask) noexcept {
@@ -369,10 +405,11 @@ struct TwoPhase {
   }
 
   // Returns once nobody else reads `stripe`, which this attempt has locked: no new reader stays.
-  [[gnu::noinline, gnu::cold]] static void await_readers(Descriptor& d, std::uint64_t stripe) noexcept {
+  [[gnu::noinline, gnu::cold]] static void await_readers(Descriptor& d, std::uint64_t stripe,
+                                                         const WriteEntry& lock) noexcept {
     sync::Backoff backoff;
     for (unsigned round = 0; round < two_phase::kRoundsMax; ++round) {
-      const unsigned reader = two_phase::reader_of(stripe, d.slot);
+      const unsigned reader = reader_of(d, stripe, lock);
       if (reader == two_phase::kNobody) return;
       const std::uint64_t theirs = two_phase::ticket_of(reader);
       if (theirs < two_phase::own_ticket(d)) conflict(d, AbortCause::unknown, reader, theirs);

@@ -2,7 +2,8 @@
 // attaches, if the algorithm needs it.
 //   Write locks      (swisstm) one word per stripe: 0, or the owner's locked word. Backed when touched. Shadow records leave no address
 //                    space for as many write locks. Then stripes 2^36 apart (1 TiB) share a write lock.
-//   Read indicators  (two-phase) one bit per stripe and thread: the thread is reading the stripe. 128 KiB per thread
+//   Read indicators  (two-phase) one bit per stripe and thread: the thread is reading the stripe, whose record is marked
+//                    (algorithms/parts/visible_reads.hpp; others are shown by a byte, read_bytes.hpp). 128 KiB per thread
 //                    for 2^20 records, 8 MiB for the largest table. With shadow records, stripes 2^32 apart (64 GiB)
 //                    share a bit: 512 MiB of addresses per thread, backed when touched, one page per 512 KiB of data.
 //   Sharing a lock or a bit causes false conflicts and nothing worse.

@@ -134,7 +134,11 @@ bool is_held(const Counter& counter) {
 }
 bool is_read(const Counter& counter) {
   const auto stripe = static_cast<std::uint64_t>(&shared.map.record(&counter.value) - shared.map.base);
-  return two_phase::reader_of(stripe, two_phase::kNobody) != two_phase::kNobody;
+  Descriptor& d = Descriptor::current();
+  const visible_reads::Shown& own = d.state<two_phase::State>().shown;
+  if (own.bits != nullptr && (own.has_bit(stripe) || own.place.of(stripe).load(std::memory_order_relaxed) != 0))
+    return true;
+  return visible_reads::reader_of(stripe, visible_reads::kMark, d, own) != visible_reads::kNobody;
 }
 
 // A2. However an attempt of two-phase ends, it holds nothing when the algorithm changes.
@@ -169,7 +173,7 @@ TEST_F(SwitchingTest, ACommitOrRollbackOfTwoPhaseHoldsNothing) {
   }
 }
 
-// A read under norec sets no bit, and the thread has bits as soon as two-phase runs.
+// A read under norec is not shown, and the thread has what shows reads as soon as two-phase runs.
 TEST_F(SwitchingTest, ReadsAreVisibleUnderTwoPhaseAlone) {
   Counter counter;
   std::thread([&] {  // its first attempt is one of norec
