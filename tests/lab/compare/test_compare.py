@@ -30,7 +30,7 @@ def made(
     drift = np.exp(random.normal(0, 0.01, BLOCKS))
     cells = []
     for name in allocators:
-        truth = {"plain": 100.0, "fast": 130.0, "slow": 70.0}[name] * (slower or {}).get(name, 1.0) * day
+        truth = {"plain": 100.0, "fast": 130.0, "slow": 70.0}.get(name, 90.0) * (slower or {}).get(name, 1.0) * day
         values = list(truth * drift * np.exp(random.normal(0, noise, BLOCKS)))
         identity = {
             "parameters": {"size": 16, "default": 3}, "warmup_ms": 5, "preset": "release",
@@ -162,6 +162,17 @@ def test_a_strict_gate_has_a_status_for_what_it_cannot_decide(
     bad = side(tmp_path, "bad", made(slower={"fast": 0.9}, seed=2, allocators=("plain", "fast")))
     assert main.run(["compare", str(first), str(bad), *gate, "--strict"]) == 1, "what is certain comes first"
     assert main.run(["compare", str(first), str(good), "--strict"]) == 2
+
+
+def test_of_many_open_cells_three_are_named_below_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = ("plain", *"abcdef")
+    first, wide = (
+        side(tmp_path, name, made(allocators=many, seed=seed, noise=0.2)) for name, seed in (("x", 1), ("y", 2))
+    )
+    assert main.run(["compare", str(first), str(wide), "--gate", "0.97"]) == 3
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not decided: ")]
+    assert line.startswith("not decided: 6 cells, whose intervals contain 0.97: w size=16 stm 1T a; ")
+    assert line.endswith(" 1T c; and 3 more; more blocks would tell")
 
 
 def test_a_cell_that_fails_now_fails_the_gate(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The word for how a gate ended, and the exit status.
 FAILED, UNDECIDED, PASSED = "failed", "undecided", "passed"
+# Cells that a line below the tables names, which have all.
+NAMED_MAX = 3
 STATUS = {PASSED: 0, FAILED: 1, UNDECIDED: 3}
 
 
@@ -135,6 +137,12 @@ def _value(estimate: float | None, unit: str) -> str:
     return "" if estimate is None else words.quantity(estimate, unit)
 
 
+def _some(cells: Sequence[str]) -> str:
+    """The first cells by name; the tables have all."""
+    rest = len(cells) - NAMED_MAX
+    return "; ".join(cells[:NAMED_MAX]) + (f"; and {rest} more" if rest > 0 else "")
+
+
 def _show_gate(comparison: Mapping[str, Any]) -> None:
     from rich.text import Text
 
@@ -142,12 +150,12 @@ def _show_gate(comparison: Mapping[str, Any]) -> None:
     for cell in gate["failed"]:
         out.print(Text(f"below the gate of {gate['ratio']:g}: {cell}", style="bad"), soft_wrap=True)
     if gate["open"]:
-        text = f"not decided: {len(gate['open'])} cells, whose intervals contain {gate['ratio']:g}: {'; '.join(gate['open'])}"
+        text = (
+            f"not decided: {len(gate['open'])} cells, whose intervals contain {gate['ratio']:g}: {_some(gate['open'])}"
+        )
         out.print(Text(f"{text}; more blocks would tell"), soft_wrap=True)
     if gate["unmeasured"]:
-        text = (
-            f"not measured: {len(gate['unmeasured'])} cells without good runs before: {'; '.join(gate['unmeasured'])}"
-        )
+        text = f"not measured: {len(gate['unmeasured'])} cells without good runs before: {_some(gate['unmeasured'])}"
         out.print(Text(f"{text}; see failures in result.json"), soft_wrap=True)
     counts = (
         f"{gate['passed']} cells at or above {gate['ratio']:g}, {len(gate['failed'])} below, {len(gate['open'])} open"
