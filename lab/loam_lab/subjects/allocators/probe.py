@@ -39,9 +39,9 @@ _RARE_OPERATORS = frozenset(
 # Programs that execute the command and stay around it: what they take before it starts is part of its cost.
 _TOOLS = ("valgrind", "valgrind.bin")
 
-# Their operators call malloc and free.
 # The program of the Erlang machine.
 _ERLANG = "beam.smp"
+# Their operators call malloc and free.
 _CXX_LIBRARIES = ("libstdc++.so.", "libc++.so.", "libc++abi.so.")
 
 
