@@ -14,7 +14,7 @@
 // Why a change is right
 //   A1 (attempts) No attempt is of two algorithms, or runs beside one of the other: the gate. A thread that finds the gate
 //      open sees the bit as it was set behind it (serial.C).
-//   A2 (norec to two-phase) No record is locked and no bit of a reader is set: an attempt of two-phase lets go of all that
+//   A2 (norec to two-phase) No record is locked and no read is shown: an attempt of two-phase lets go of all that
 //      it holds before it leaves its announcement, whether it has committed or is undone. A body that runs in place has
 //      none. Memory has changed without the records' versions, which no attempt compares (A5).
 //   A3 (two-phase to norec) Memory holds no uncommitted value, for the same reason. The sequence number is even and has

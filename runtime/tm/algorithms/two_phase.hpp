@@ -285,7 +285,8 @@ struct TwoPhase {
     if (visible_reads::is_marked(seen) || !shown.place.is_there()) {
       if (shown.has_bit(stripe) && shared.map.mask >> stripes::kIndicatorBits == 0) return;
       LOAM_POINT("tm.showing");
-      log_read<kBlame>(d, *visible_reads::shown_by_bit(&record), word);
+      log_read<kBlame>(d, record, word);
+      d.read_cursor[-1] = visible_reads::shown_by_bit(&record);
       shown.set_bit(stripe);
       seen = record.load(std::memory_order_seq_cst);  // T1, T2, T4
       if (visible_reads::is_marked(seen)) return;
