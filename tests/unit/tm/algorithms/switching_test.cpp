@@ -329,6 +329,9 @@ TEST_F(SwitchingTest, NoUpdateIsLostWhileThreadsRunAndTheAlgorithmChanges) {
 
 // What a transaction has unlinked its thread frees and fills plainly, while the algorithm changes.
 TEST_F(SwitchingTest, BuffersGoRoundWhileTheAlgorithmChanges) {
+#ifdef LOAM_TSAN
+  GTEST_SKIP() << "under norec an old attempt may read private data, and drops the value; the tool sees a race";
+#endif
   constexpr unsigned kThreads = 3, kRounds = 2000;
   struct alignas(64) Buffer {
     std::uint64_t plain = 0, other = 0;
