@@ -32,7 +32,7 @@ foreach(file IN LISTS loam_jvm_files)
   string(TOLOWER "${name}" name)
   list(APPEND executables "    \"jvm-${name}\": { \"argv\": [\"{python}\", \"-m\", \"loam_lab.subjects.jvm\", \"jvm-${name}\"],
       \"files\": [\"${CMAKE_SOURCE_DIR}/.loam/jvm/target/loam-jvm.jar\", \"${CMAKE_SOURCE_DIR}/jvm/dependencies.lock\",
-        \"${CMAKE_SOURCE_DIR}/lab/loam_lab/subjects/jvm/__main__.py\"],
+        \"${CMAKE_SOURCE_DIR}/.loam/jvm/describe/jvm-${name}.json\", \"${CMAKE_SOURCE_DIR}/lab/loam_lab/subjects/jvm/__main__.py\"],
       \"environment\": { \"PYTHONPATH\": \"${CMAKE_SOURCE_DIR}/lab\" } }")
 endforeach()
 list(JOIN executables ",\n" executables)

@@ -168,8 +168,11 @@ def check_libraries() -> None:
 
 
 def _describe(home: Path) -> None:
-    """Ask every library what it is, once: asking takes longer than most commands that want to know."""
-    target = folder() / "describe"
+    """Ask every library what it is, once: asking takes longer than most commands that want to know.
+
+    The answers appear all at once: a library whose answer is there is taken as set up.
+    """
+    described, target = folder() / "describe", folder() / "describe.new"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     done = subprocess.run(
@@ -179,3 +182,5 @@ def _describe(home: Path) -> None:
     if done.returncode != 0:
         raise LoamError(str(jar()), None, f"does not say what it is: {done.stderr.strip()[-300:]}", "run ./loam test",
                         exit_code=1)  # fmt: skip
+    shutil.rmtree(described, ignore_errors=True)
+    target.rename(described)
