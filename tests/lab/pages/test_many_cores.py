@@ -64,6 +64,17 @@ def test_levels_that_all_sets_have_are_said_once() -> None:
     assert "All sets are of" not in many_cores.page(made(CELLS))
 
 
+def test_a_limit_knows_the_levels_that_all_sets_have() -> None:
+    def of_hash(percent: int) -> list[dict[str, Any]]:
+        modes = {"none": 100e6, "shared": 20e6}
+        unsafe = [one for mode, rate in modes.items() for one in sets("dctl", {64: rate}, percent, privatization=mode)]
+        return [*sets("auto", {64: 40e6}, percent), *unsafe]
+
+    assert "| intset | 64 | **0.40** (0.45) |" in many_cores.page(made(of_hash(20)))
+    assert "| intset | 64 | 0.40 (0.35) |" in many_cores.page(made(of_hash(60)))
+    assert "| intset 60 % | 64 | 0.40 (0.35) |" in many_cores.page(made([*of_hash(20), *of_hash(60)]))
+
+
 def test_the_fastest_safe_one_is_bold_and_the_unsafe_one_never() -> None:
     text = many_cores.page(made(CELLS))
     table = text.split("### intset hash 20 %")[1].split("###")[0]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from simulating import CHECKED, start
 
@@ -20,6 +23,15 @@ def checked(
     """Run a piece. bound: departures, of an exhaustive search"""
     environment = {"LOAM_SIM_CHECK": mode, "LOAM_SIM_BOUND": str(bound), "LOAM_SIM_EXECUTIONS_MAX": "1000000"}
     return start(program, *words, machine=CHECKED, seed=seed, environment=environment, timeout_s=1800)
+
+
+def hold(program: str, pieces: Sequence[str], mode: str, seeds: int) -> None:
+    """Every piece ends well under so many seeds of a mode that draws its orders."""
+    runs = [(word, seed) for word in pieces for seed in range(1, seeds + 1)]
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        ended = pool.map(lambda run: checked(program, mode, run[0], seed=run[1]), runs)
+        for (word, seed), done in zip(runs, ended, strict=True):
+            assert done.stdout == "done\n", f"{word}, {mode}, seed {seed}:\n{done.stdout}{done.stderr}"
 
 
 def explored(program: str, word: str, bound: int) -> set[str]:

@@ -6,11 +6,8 @@ find a weaker order.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from scheduling import checked, explored, words
+from scheduling import checked, explored, hold, words
 
 PROGRAM = "simulated-switching_orders"
 PIECES = [
@@ -21,14 +18,6 @@ PIECES = [
 ]
 
 
-def holds(mode: str, seeds: int) -> None:
-    runs = [(word, seed) for word in words(PROGRAM) for seed in range(1, seeds + 1)]
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        ended = pool.map(lambda run: checked(PROGRAM, mode, run[0], seed=run[1]), runs)
-        for (word, seed), done in zip(runs, ended, strict=True):
-            assert done.stdout == "done\n", f"{word}, {mode}, seed {seed}:\n{done.stdout}{done.stderr}"
-
-
 def test_the_pieces_are_those_that_the_program_has() -> None:
     assert words(PROGRAM) == ["bank", *PIECES]
     assert checked(PROGRAM, "random", "zombie/nowhere/to-many").returncode == 2
@@ -36,13 +25,13 @@ def test_the_pieces_are_those_that_the_program_has() -> None:
 
 @pytest.mark.parametrize("mode", ["random", "pct"])
 def test_what_is_unlinked_is_private_across_a_change(mode: str) -> None:
-    holds(mode, 2)
+    hold(PROGRAM, words(PROGRAM), mode, 2)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["random", "pct"])
 def test_what_is_unlinked_is_private_across_a_change_in_many_orders(mode: str) -> None:
-    holds(mode, 40)
+    hold(PROGRAM, words(PROGRAM), mode, 40)
 
 
 # With a third thread a search takes minutes.

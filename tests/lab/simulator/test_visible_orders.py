@@ -6,23 +6,12 @@ checker would find a weaker order.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from scheduling import checked, words
+from scheduling import checked, hold, words
 
 PROGRAM = "simulated-visible_orders"
 WAYS = ("together", "apart", "mixed", "without", "marked")
 PIECES = [*(f"skew/{way}" for way in (*WAYS, "first")), *(f"sums/{way}" for way in WAYS)]
-
-
-def holds(mode: str, seeds: int) -> None:
-    runs = [(word, seed) for word in PIECES for seed in range(1, seeds + 1)]
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        ended = pool.map(lambda run: checked(PROGRAM, mode, run[0], seed=run[1]), runs)
-        for (word, seed), done in zip(runs, ended, strict=True):
-            assert done.stdout == "done\n", f"{word}, {mode}, seed {seed}:\n{done.stdout}{done.stderr}"
 
 
 def test_the_pieces_are_those_that_the_program_has() -> None:
@@ -32,10 +21,10 @@ def test_the_pieces_are_those_that_the_program_has() -> None:
 
 @pytest.mark.parametrize("mode", ["random", "pct"])
 def test_no_reader_is_missed(mode: str) -> None:
-    holds(mode, 6)
+    hold(PROGRAM, PIECES, mode, 6)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["random", "pct"])
 def test_no_reader_is_missed_in_many_orders(mode: str) -> None:
-    holds(mode, 200)
+    hold(PROGRAM, PIECES, mode, 200)

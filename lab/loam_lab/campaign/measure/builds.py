@@ -31,8 +31,6 @@ def prepare(study: Study, preset: str = "release") -> None:
 
 def _build_preset(study: Study, preset: str) -> None:
     own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
-    if any(not group.sync for group in study.groups):
-        own = list(dict.fromkeys([*own, *workloads.DEFAULTS]))
     build.ensure_built(None if workloads.ALL in own else own, preset)
     _ensure_defaults({group.workload for group in study.groups if not group.sync}, preset)
 
@@ -42,12 +40,18 @@ def default_sync(workload: str, preset: str = "release", defaults: Sequence[str]
 
     defaults: those that are preferred, in order; raises: LoamError if something cannot be built
     """
-    build.ensure_built(list(defaults), preset)
     _ensure_defaults([workload], preset, defaults)
     return workloads.default_sync(workload, preset, defaults)
 
 
 def _ensure_defaults(by_default: Collection[str], preset: str, defaults: Sequence[str] = workloads.DEFAULTS) -> None:
-    """Build all where the synchronisations that are defaults do not have a workload: perhaps another one has it."""
-    if not all(workloads.default_sync(workload, preset, defaults) for workload in by_default):
+    """Build the synchronisations that run workloads by default: the last first, which has the least to compile and is all
+    that workloads need which share nothing. Where no default has a workload, all are built: perhaps another one has it.
+    """
+    left = set(by_default)
+    for name in reversed(defaults):
+        if left:
+            build.ensure_built([name], preset)
+            left = {workload for workload in left if workloads.default_sync(workload, preset, [name]) != name}
+    if left:
         build.ensure_built(None, preset)

@@ -10,7 +10,7 @@ safe ones are set beside the best of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -52,21 +52,26 @@ def courses(cases: Sequence[Case]) -> dict[str, dict[str, Course]]:
     return result
 
 
-def least_of(case: str, threads: int) -> float:
-    """What the default is asked to reach of the best unsafe one."""
-    if threads == MOST_THREADS and "hash" in case.split():
-        return LEAST_HASH.get(case.split(" ", 2)[-1], LEAST)
+def least_of(case: str, threads: int, shared: Collection[str] = ()) -> float:
+    """What the default is asked to reach of the best unsafe one. shared: words of levels that the case's name leaves out"""
+    described = f" {case} {' '.join(shared)} "
+    if threads == MOST_THREADS and " hash " in described:
+        return next((least for percent, least in LEAST_HASH.items() if f" {percent} " in described), LEAST)
     return LEAST
 
 
-def _common(result: Result) -> list[str]:
+def _shared(result: Result) -> dict[str, int | str]:
     """Levels that all sets of a result have, which their headings leave out."""
-    levels: dict[str, set[object]] = {}
+    levels: dict[str, set[int | str]] = {"structure": set(), "update_percent": set()}
     for cell in result.cells:
         if cell.factors.workload == SETS:
-            for name in ("structure", "update_percent"):
-                levels.setdefault(name, set()).add(cell.parameters.get(name))
-    settings = [f"`{name}={level}`" for name, (level, *more) in levels.items() if level is not None and not more]
+            for name, seen in levels.items():
+                seen.update([cell.parameters[name]] if name in cell.parameters else [])
+    return {name: next(iter(seen)) for name, seen in levels.items() if len(seen) == 1}
+
+
+def _common(shared: Mapping[str, int | str]) -> list[str]:
+    settings = [f"`{name}={level}`" for name, level in shared.items()]
     return [f"All sets are of {words.listing(settings)}.", ""] if settings else []
 
 
@@ -118,10 +123,11 @@ def page(result: Result, default: str = DEFAULT) -> str:
         "## Sets", "",
         f"**Bold**: the fastest safe one of a column. {default} is the library's default.", "",
     ]  # fmt: skip
-    lines += _common(result)
+    shared = _shared(result)
+    lines += _common(shared)
     for case, rows in sets.items():
         lines += [f"### {case}", "", *_table(_ordered(rows, default), bold=lambda name: not is_unsafe(name)), ""]
-    lines += _limits(sets, default)
+    lines += _limits(sets, default, [tm.word(name, level) for name, level in shared.items()])
     if allocating:
         lines += _allocation(allocating)
     if schemes:
@@ -203,7 +209,7 @@ def _judged(value: float | None, least: float) -> str:
     return text if value >= least else f"**{text}**"
 
 
-def _limits(sets: dict[str, dict[str, Course]], default: str) -> list[str]:
+def _limits(sets: dict[str, dict[str, Course]], default: str, shared: Collection[str]) -> list[str]:
     """The default and the best safe one over the best unsafe one, against what is asked for."""
     lines = [
         "## What safety leaves", "",
@@ -217,7 +223,7 @@ def _limits(sets: dict[str, dict[str, Course]], default: str) -> list[str]:
             safe, unsafe = _best(rows, threads, unsafe=False), _best(rows, threads, unsafe=True)
             if safe is None or unsafe is None:
                 continue
-            least = least_of(case, threads)
+            least = least_of(case, threads, shared)
             own = f"{_judged(_share(rows, default, threads), least)} ({least:g})"
             best = rounding.significant(safe[1] / unsafe[1], 2)
             lines.append(f"| {case} | {threads} | {own} | {safe[0]} | {best} | {unsafe[0]} |")

@@ -49,7 +49,7 @@ def cases(result: Result) -> tuple[list[Case], list[str]]:
         own = {n: v for n, v in cell.parameters.items() if n in varied}
         options = [str(own.pop(name)) for name in _OPTIONS if name in own]
         sync = factors.sync + (f" ({', '.join(options)})" if options else "")
-        words = [factors.workload, *(_word(name, value) for name, value in own.items())]
+        words = [factors.workload, *(word(name, value) for name, value in own.items())]
         key = " ".join(words), factors.threads
         syncs[sync] = None
         by_place.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
@@ -136,7 +136,8 @@ def _opening(
     return [*sentences, opening.machine(result)]
 
 
-def _word(name: str, value: object) -> str:
+def word(name: str, value: object) -> str:
+    """A parameter's level, as names of cases have it."""
     return f"{value} %" if name.endswith("_percent") else str(value)
 
 
