@@ -46,11 +46,18 @@ struct Heap {
   [[gnu::always_inline]] static void* allocate(std::size_t bytes) noexcept {
     if (void* const block = current->pop(bytes); block != nullptr) [[likely]]
       return block;
-    return allocate_slowly(bytes);
+    return allocate_unlisted(bytes);
   }
 
-  // For a heap in front of this one: bytes <= Classes::kMax. nullptr: then allocate().
+  // The two halves of allocate(), for those that put something between them. Of a list: nullptr where it has no block.
   [[gnu::always_inline]] static void* allocate_listed(std::size_t bytes) noexcept { return current->pop(bytes); }
+  // What no list has.
+  [[gnu::noinline]] static void* allocate_unlisted(std::size_t bytes) noexcept {
+    if (current == &sentinel) [[unlikely]]
+      return allocate_first(bytes);
+    if (bytes > taken_max) return allocate_untaken(bytes);
+    return take(Classes::class_of(bytes));
+  }
 
   static void* allocate_zeroed(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax) {
@@ -304,13 +311,7 @@ struct Heap {
     return class_bytes(word);
   }
 
-  [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
-    if (current == &sentinel) [[unlikely]]
-      return allocate_first(bytes);
-    if (bytes > taken_max) return allocate_unlisted(bytes);
-    return take(Classes::class_of(bytes));
-  }
-  static void* allocate_unlisted(std::size_t bytes) noexcept {
+  static void* allocate_untaken(std::size_t bytes) noexcept {
     if (!kSampling || bytes > Classes::kMax) return allocate_large(1, bytes).block;
     return take_between_samples(bytes);
   }

@@ -19,6 +19,13 @@ using loam::malloc::out_of_memory;
 
 constexpr std::size_t kBytesMax = PTRDIFF_MAX;
 
+// What malloc does where no list has a block. It is called last, so that malloc needs no frame: where the caller's address
+// lives through a call, AArch64 saves registers in every malloc, also in one that a list serves.
+[[gnu::noinline]] void* unlisted_block(std::size_t bytes, const void* caller) noexcept {
+  void* const block = Heap::allocate_unlisted(bytes);
+  return block != nullptr ? block : block_for(caller);
+}
+
 // Inlined, as reallocate() is: the caller is the entry point's.
 [[gnu::always_inline]] inline void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
   void* const block = Heap::allocate_aligned(alignment, bytes);
@@ -71,9 +78,9 @@ extern "C" {
 // ---- blocks ----
 
 [[LOAM_MALLOC_ENTRY]] void* malloc(std::size_t bytes) noexcept {
-  void* const block = Heap::allocate(bytes);
+  void* const block = Heap::allocate_listed(bytes);
   if (block == nullptr) [[unlikely]]
-    return block_for(LOAM_CALLER);
+    return unlisted_block(bytes, LOAM_CALLER);
   return block;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -73,6 +74,15 @@ def test_a_limit_knows_the_levels_that_all_sets_have() -> None:
     assert "| intset | 64 | **0.40** (0.45) |" in many_cores.page(made(of_hash(20)))
     assert "| intset | 64 | 0.40 (0.35) |" in many_cores.page(made(of_hash(60)))
     assert "| intset 60 % | 64 | 0.40 (0.35) |" in many_cores.page(made([*of_hash(20), *of_hash(60)]))
+
+
+def test_the_page_says_over_how_many_seeds() -> None:
+    assert "operations a second, medians over 3 seeds. *Unsafe*" in many_cores.page(made(CELLS))
+    rarely = copy.deepcopy(CELLS)
+    for one in rarely:
+        if one["factors"]["workload"] == "intset":
+            one["metrics"]["ops_per_s"]["values"] = one["metrics"]["ops_per_s"]["values"][:1]
+    assert "operations a second, of sets medians over 1 seed, of the rest over 3. *Unsafe*" in many_cores.page(made(rarely))
 
 
 def test_the_fastest_safe_one_is_bold_and_the_unsafe_one_never() -> None:

@@ -183,6 +183,9 @@ TEST(GuardedDeathTest, ALongBlockDoesNotRunOnIntoItsNeighbour) {
   EXPECT_EQ(verified(), "");
 }
 
+// What a block's guard page takes of its place, wherever the block ends: two pages of the system, which may have 64 KiB.
+std::size_t guard_bytes() { return 2 * platform::page_bytes(); }
+
 // The system call finds out without dying. bytes: from the block's begin, beyond what it may hold
 bool runs_into_a_page(const std::byte* block, std::size_t bytes) {
   int ends[2];
@@ -202,8 +205,10 @@ bool runs_into_a_page(const std::byte* block, std::size_t bytes) {
 
 TEST(Guarded, OfShorterLongBlocksSomeHaveAPage) {
   const auto blocks = tests::filled_blocks<TestHeap>(400, 40000, 1);
+  // No further: behind it lies the next block, which may have a page.
+  const std::size_t place = base::round_up(40000 + guard_bytes(), kUnitBytes);
   const auto guarded =
-      std::count_if(blocks.begin(), blocks.end(), [](std::byte* block) { return runs_into_a_page(block, kUnitBytes); });
+      std::count_if(blocks.begin(), blocks.end(), [=](std::byte* block) { return runs_into_a_page(block, place); });
   EXPECT_GE(guarded, 5);
   EXPECT_LE(guarded, 60);
   tests::free_all<TestHeap>(blocks);
@@ -221,7 +226,7 @@ TEST(Guarded, LongBlocksServeAgainWithTheirPageAndZeroed) {
     EXPECT_EQ(again, block) << "not the one that was freed last";
     EXPECT_EQ(TestHeap::usable_bytes(again), bytes - 1000);
     EXPECT_TRUE(holds(again, bytes - 1000, 0));
-    EXPECT_TRUE(runs_into_a_page(again, bytes + (64u << 10)));
+    EXPECT_TRUE(runs_into_a_page(again, bytes + kUnitBytes + guard_bytes()));
     TestHeap::deallocate(again);
   }
 }
@@ -243,7 +248,7 @@ TEST(Guarded, LongBlocksGrowWithoutACopy) {
       EXPECT_EQ(OwnHeap::usable_bytes(block), bytes);
       EXPECT_TRUE(holds(block, had, 1));
       std::memset(block + had, 1, kStep);
-      EXPECT_TRUE(bytes < 256u << 10 || runs_into_a_page(block + bytes, 2 * kUnitBytes)) << bytes;
+      EXPECT_TRUE(bytes < 256u << 10 || runs_into_a_page(block + bytes, 2 * kUnitBytes + guard_bytes())) << bytes;
       if (block != places.back()) places.push_back(block);
     }
     if (begin < 1u << 20) {
@@ -258,7 +263,7 @@ TEST(Guarded, ABlockThatCannotGrowKeepsItsPage) {
   for (const std::size_t bytes : {300000u, 80u << 20}) {
     std::byte* const block = filled(bytes, 1);
     EXPECT_EQ(TestHeap::reallocate(block, std::size_t{1} << 60), nullptr);
-    EXPECT_TRUE(runs_into_a_page(block + bytes, 2 * kUnitBytes));
+    EXPECT_TRUE(runs_into_a_page(block + bytes, 2 * kUnitBytes + guard_bytes()));
     EXPECT_TRUE(holds(block, TestHeap::usable_bytes(block), 1));
     TestHeap::deallocate(block);
   }

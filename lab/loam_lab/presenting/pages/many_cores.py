@@ -118,8 +118,8 @@ def page(result: Result, default: str = DEFAULT) -> str:
         "```", "./loam study run many-cores     measures", "./loam page many-cores          writes this page from the result",
         "```", "",
         f"The machine is simulated ([simulator](../simulator.md)): `{_machines(result)}`. Rates are those of the whole machine,",
-        f"in millions of operations a second, medians over {result.blocks} seeds. *Unsafe*: `privatization=none`. All others are",
-        "safe for privatization ([transactions](../transactions.md)).", "",
+        f"in millions of operations a second, {_seeds(result)}. *Unsafe*: `privatization=none`.",
+        "All others are safe for privatization ([transactions](../transactions.md)).", "",
         "## Sets", "",
         f"**Bold**: the fastest safe one of a column. {default} is the library's default.", "",
     ]  # fmt: skip
@@ -140,6 +140,19 @@ def page(result: Result, default: str = DEFAULT) -> str:
             "",
         ]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _seeds(result: Result) -> str:
+    """Over how many seeds the rates are medians: of sets perhaps fewer, which are many."""
+    counts = {True: 0, False: 0}  # by whether it is a set
+    for cell in result.cells:
+        is_set = cell.factors.workload == SETS
+        for name in RATES if not is_set else (tm.METRIC,):
+            counts[is_set] = max(counts[is_set], len(paired.by_block(cell, name)) if name in cell.metrics else 0)
+    of_sets = f"{counts[True]} {'seed' if counts[True] == 1 else 'seeds'}"
+    if counts[False] in (0, counts[True]):
+        return f"medians over {of_sets}"
+    return f"of sets medians over {of_sets}, of the rest over {counts[False]}"
 
 
 def _machines(result: Result) -> str:
