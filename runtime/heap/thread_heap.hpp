@@ -33,6 +33,7 @@
 #include "runtime/heap/slabs.hpp"
 #include "runtime/heap/stocks.hpp"
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/compiler.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>
@@ -279,10 +280,10 @@ class alignas(kHeapAlignment) ThreadHeap {
     const std::uintptr_t next = decoded(block->link, key());
     if (static_cast<std::intptr_t>(next) < 0) [[unlikely]]
       return nullptr;  // T4: it is the end
-    list.head = reinterpret_cast<FreeBlock*>(next);
-    __builtin_prefetch(list.head);  // ADR 0018
-    ++list.room;
-    block->mark = 0;  // or a free of it would look like a second one
+    auto* const second = reinterpret_cast<FreeBlock*>(next);
+    platform::store_pair(list, second, list.room + 1);
+    __builtin_prefetch(second);  // ADR 0018
+    block->mark = 0;             // or a free of it would look like a second one
     return block;
   }
 
