@@ -20,7 +20,7 @@ template <class... Values>
 [[noreturn, gnu::cold, gnu::noinline]] void fatal_at(const char* file, int line, std::string_view format,
                                                      const Values&... values) noexcept {
   char buffer[512];
-  die(format_to(buffer, format, values...), file, line);
+  die(base::format_to(buffer, format, values...), file, line);
 }
 
 }  // namespace loam::base
