@@ -33,7 +33,7 @@
 #include "runtime/heap/slabs.hpp"
 #include "runtime/heap/stocks.hpp"
 #include "runtime/platform/cache_line.hpp"
-#include "runtime/platform/compiler.hpp"
+#include "runtime/platform/machine_stores.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>

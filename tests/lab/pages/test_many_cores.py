@@ -82,7 +82,9 @@ def test_the_page_says_over_how_many_seeds() -> None:
     for one in rarely:
         if one["factors"]["workload"] == "intset":
             one["metrics"]["ops_per_s"]["values"] = one["metrics"]["ops_per_s"]["values"][:1]
-    assert "operations a second, of sets medians over 1 seed, of the rest over 3. *Unsafe*" in many_cores.page(made(rarely))
+    assert "operations a second, of sets medians over 1 seed, of the rest over 3. *Unsafe*" in many_cores.page(
+        made(rarely)
+    )
 
 
 def test_the_fastest_safe_one_is_bold_and_the_unsafe_one_never() -> None:

@@ -183,9 +183,8 @@ TEST(GuardedDeathTest, ALongBlockDoesNotRunOnIntoItsNeighbour) {
   EXPECT_EQ(verified(), "");
 }
 
-// What a block's guard page takes of its place, wherever the block ends: two pages of the system, which may have 64 KiB.
+// What a block's guard page takes of its place, wherever the block ends. A page of the system may have 64 KiB.
 std::size_t guard_bytes() { return 2 * platform::page_bytes(); }
-
 // The system call finds out without dying. bytes: from the block's begin, beyond what it may hold
 bool runs_into_a_page(const std::byte* block, std::size_t bytes) {
   int ends[2];
@@ -194,9 +193,7 @@ bool runs_into_a_page(const std::byte* block, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes && !closed; at += platform::kPageBytes) {
     std::byte one;
     closed = ::write(ends[1], block + at, 1) < 0 && errno == EFAULT;
-    if (!closed) {
-      EXPECT_EQ(::read(ends[0], &one, 1), 1);
-    }
+    EXPECT_TRUE(closed || ::read(ends[0], &one, 1) == 1);
   }
   close(ends[0]);
   close(ends[1]);
@@ -215,23 +212,17 @@ TEST(Guarded, OfShorterLongBlocksSomeHaveAPage) {
   EXPECT_EQ(verified(), "");
 }
 
-// A heap of its own: in the one of the other tests another block that waits may serve, of the size that pages of 64 KiB give.
-struct EmptyPages : SystemPages {};
-using EmptyHeap = Heap<LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, Always, EmptyPages>>;
-
 TEST(Guarded, LongBlocksServeAgainWithTheirPageAndZeroed) {
-  for (const std::size_t bytes : {300000u, 1u << 20}) {
-    std::byte* const block = tests::filled<EmptyHeap>(bytes, 1);
-    std::byte* const last = tests::filled<EmptyHeap>(bytes, 2);
-    EmptyHeap::deallocate(block);
-    EmptyHeap::deallocate(last);
-    EXPECT_EQ(tests::verified<EmptyHeap>(), "");
-    auto* const again = static_cast<std::byte*>(EmptyHeap::allocate(bytes - 1000));
+  for (const std::size_t bytes : {300000u, 1100000u}) {
+    std::byte* const block = filled(bytes, 1);
+    for (std::byte* const freed : {block, filled(bytes, 2)}) TestHeap::deallocate(freed);
+    EXPECT_EQ(verified(), "");
+    auto* const again = static_cast<std::byte*>(TestHeap::allocate(bytes - 1000));
     EXPECT_EQ(again, block) << "not the one that was freed last";
-    EXPECT_EQ(EmptyHeap::usable_bytes(again), bytes - 1000);
+    EXPECT_EQ(TestHeap::usable_bytes(again), bytes - 1000);
     EXPECT_TRUE(holds(again, bytes - 1000, 0));
     EXPECT_TRUE(runs_into_a_page(again, bytes + kUnitBytes + guard_bytes()));
-    EmptyHeap::deallocate(again);
+    TestHeap::deallocate(again);
   }
 }
 

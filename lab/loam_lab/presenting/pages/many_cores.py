@@ -60,9 +60,9 @@ def least_of(case: str, threads: int, shared: Collection[str] = ()) -> float:
     return LEAST
 
 
-def _shared(result: Result) -> dict[str, int | str]:
+def _shared(result: Result) -> dict[str, object]:
     """Levels that all sets of a result have, which their headings leave out."""
-    levels: dict[str, set[int | str]] = {"structure": set(), "update_percent": set()}
+    levels: dict[str, set[object]] = {"structure": set(), "update_percent": set()}
     for cell in result.cells:
         if cell.factors.workload == SETS:
             for name, seen in levels.items():
@@ -70,7 +70,7 @@ def _shared(result: Result) -> dict[str, int | str]:
     return {name: next(iter(seen)) for name, seen in levels.items() if len(seen) == 1}
 
 
-def _common(shared: Mapping[str, int | str]) -> list[str]:
+def _common(shared: Mapping[str, object]) -> list[str]:
     settings = [f"`{name}={level}`" for name, level in shared.items()]
     return [f"All sets are of {words.listing(settings)}.", ""] if settings else []
 
