@@ -265,11 +265,14 @@ def _description(subject: Subject) -> Description | None:
 def default_sync(workload: str, preset: str = "release", defaults: Sequence[str] = DEFAULTS) -> str | None:
     """The synchronisation that runs a workload where none is named; None if no executable that is built offers it.
 
+    Those that cannot say, as those of an older revision, are left out.
+
     defaults: those that are preferred, in order
     """
     known = subjects_of(preset)
     for name in (*defaults, *sorted(known.keys() - set(defaults))):
-        if name in known and not known[name].missing() and describe(known[name]).workload(workload):
+        described = _description(known[name]) if name in known else None
+        if described is not None and described.workload(workload):
             return name
     return None
 

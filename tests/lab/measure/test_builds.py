@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 
+from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import builds
 from loam_lab.setup import build
 from loam_lab.subjects import workloads
@@ -46,3 +48,16 @@ def test_a_default_is_built_only_where_no_smaller_one_has_the_workload(
 ) -> None:
     assert builds.default_sync(workload) == sync
     assert built == targets
+
+
+def test_what_is_built_of_an_older_revision_is_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(subject: SimpleNamespace) -> SimpleNamespace:
+        if subject.name == "auto":
+            raise LoamError("auto", None, "--describe: written by schema 1")
+        return SimpleNamespace(workload=lambda name: name in OFFERED[subject.name])
+
+    subjects = {name: SimpleNamespace(name=name, missing=lambda: None) for name in OFFERED}
+    monkeypatch.setattr(workloads, "subjects_of", lambda preset: subjects)
+    monkeypatch.setattr(workloads, "describe", describe)
+    assert workloads.default_sync("threadtest") == "none"
+    assert workloads.default_sync("intset") is None
