@@ -10,20 +10,16 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def ends_like_ctrl_c() -> Iterator[None]:
-    """Within, TERM and HUP raise KeyboardInterrupt; their default would leave what was started running alone.
+    """Within, INT, TERM and HUP raise KeyboardInterrupt; their default would leave what was started running alone.
 
     One that is ignored, as HUP under nohup, stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
     before = {
-        number: signal.signal(number, interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP)
+        number: signal.signal(number, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:

@@ -1,4 +1,4 @@
-"""Entry point: the command line of Loam.
+"""The command line of Loam: what it has, and how it fails.
 
 Everything heavy is imported by the command that needs it; this module, typer and the thin command modules are all that
 a start pays for.
@@ -120,7 +120,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     arguments: without the program's name; those of the process where None
     """
-    with console.guard(), ends_like_ctrl_c():
+    with console.guard():
         return _run(arguments)
 
 
@@ -155,18 +155,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(wrong, as_json)
     if {"-h", "--help"} & set(own):
         _flags_without_type()
-    command = typer.main.get_command(app)
-    if "_LOAM_COMPLETE" in os.environ:
-        from typer._completion_classes import completion_init
-
-        completion_init()
-        command.main(args=[], prog_name="loam")  # answers a shell that completes a line, and exits
     try:
-        if own[:1] in (*_MEASURING, ["explain"]):
-            _check_folder()
-        # Not app(): that would turn an interrupt or a closed pipe into a bare exit status.
-        with command.make_context(program, given) as context:
-            status: Any = command.invoke(context)
+        with ends_like_ctrl_c():
+            return _invoked(program, given, own)
     except typer.Exit as done:
         return done.exit_code
     except LoamError as error:
@@ -187,6 +178,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         ):
             raise
         return _fail(_refused(problem), as_json)
+
+
+def _invoked(program: str, given: list[str], own: list[str]) -> int:
+    """The exit status of the command that a line names. own: its words before `--`"""
+    command = typer.main.get_command(app)
+    if "_LOAM_COMPLETE" in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+        command.main(args=[], prog_name="loam")  # answers a shell that completes a line, and exits
+    if own[:1] in (*_MEASURING, ["explain"]):
+        _check_folder()
+    # Not app(): that would turn an interrupt or a closed pipe into a bare exit status.
+    with command.make_context(program, given) as context:
+        status: Any = command.invoke(context)
     return status if isinstance(status, int) else 0
 
 
@@ -251,7 +257,3 @@ def _fail(error: LoamError, as_json: bool) -> int:
     line = Text.assemble(("error:", "bold red"), f" {error.line()}")
     console.err().print(line, soft_wrap=True)
     return error.exit_code
-
-
-if __name__ == "__main__":
-    sys.exit(run())

@@ -32,7 +32,7 @@ def started(folder: Path, port: int, mark: str, *more: str) -> subprocess.Popen[
         "--metric", r"([\d.]+) requests per second", "--allocator", "glibc,jemalloc", "--blocks", "2", "--out", str(folder),
     ]  # fmt: skip
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "loam_lab.cli.main", *words, *more], env={**os.environ, MARK: mark},
+        [sys.executable, "-P", "-m", "loam_lab.cli", *words, *more], env={**os.environ, MARK: mark},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may have had it ignored
     )  # fmt: skip

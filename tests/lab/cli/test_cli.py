@@ -34,7 +34,7 @@ WITHOUT_JSON = {"exec", "agent describe", "agent run"}
 def loam(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Start the command line in a process of its own, as ./loam does."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "loam_lab.cli.main", *arguments],
+        [sys.executable, "-P", "-m", "loam_lab.cli", *arguments],
         env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -295,7 +295,7 @@ def test_the_machine_is_fingerprinted_by_processor_and_threads() -> None:
 def test_a_closed_pipe_ends_quietly() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-P", "-m", "loam_lab.cli.main", "list", "machines", "--json"], stdout=write,
+    done = subprocess.run([sys.executable, "-P", "-m", "loam_lab.cli", "list", "machines", "--json"], stdout=write,
                           stderr=subprocess.PIPE, text=True, timeout=60, check=False)  # fmt: skip
     os.close(write)
     assert done.returncode == 141 and done.stderr == ""

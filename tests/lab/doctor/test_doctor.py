@@ -306,7 +306,7 @@ def test_one_subject_shows_only_its_own(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_it_takes_about_a_second_and_leaves_no_trace(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "loam_lab.cli.main", "doctor", "--quick"]
+    command = [sys.executable, "-P", "-m", "loam_lab.cli", "doctor", "--quick"]
     taken = []
     for _ in range(3):
         before = os.times()

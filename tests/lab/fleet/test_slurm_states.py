@@ -142,7 +142,7 @@ def test_without_slurm_the_message_says_what_else_there_is(tmp_path: Path) -> No
         if program := shutil.which(name):
             (tools / name).symlink_to(program)
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "loam_lab.cli.main", "--no-setup", "study", "run", str(written(tmp_path, 6)),
+        [sys.executable, "-P", "-m", "loam_lab.cli", "--no-setup", "study", "run", str(written(tmp_path, 6)),
          "--engine", "slurm"],
         cwd=tmp_path, env={**os.environ, "PATH": str(tools), "PYTHONPATH": str(paths.root() / "lab")},
         capture_output=True, text=True, check=False,

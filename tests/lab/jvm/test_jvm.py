@@ -193,7 +193,7 @@ def test_the_collector_is_a_factor_of_a_campaign(home: Path, tmp_path: Path) -> 
     folder = tmp_path / "result"
     matrix = ("--sync", "jvm-plain", "--collector", "serial,g1", "-p", "heap_mib=32", "--blocks", "2")
     data = ("-p", "size=40", "-p", "operations=3", "-p", "warm_up=none")
-    command = [sys.executable, "-P", "-m", "loam_lab.cli.main", "run", "gcbench", *matrix, *data, "--out", str(folder)]
+    command = [sys.executable, "-P", "-m", "loam_lab.cli", "run", "gcbench", *matrix, *data, "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     result = json.loads((folder / "result.json").read_text())

@@ -90,7 +90,7 @@ def test_a_million_records_are_reported_in_two_gigabytes() -> None:
     command = [
         sys.executable,
         "-m",
-        "loam_lab.cli.main",
+        "loam_lab.cli",
         "selfcheck",
         "volume",
         "--records",

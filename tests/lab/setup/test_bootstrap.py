@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     for part in PARTS:
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(paths.root() / part, tmp_path / part)
-    (tmp_path / "lab/loam_lab/cli/main.py").write_text(MAIN)
+    (tmp_path / "lab/loam_lab/cli/__main__.py").write_text(MAIN)
     for lock in ("requirements.lock", "requirements-dev.lock"):
         (tmp_path / lock).write_text("# nothing\n")
     return tmp_path

@@ -179,7 +179,7 @@ def walk(service: Service, user: str, allocators: str, blocks: int | None) -> Wa
             )
         server = shlex.join([*_as(own), *shlex.split(filled(service.server, values))])
         command = [
-            sys.executable, "-P", "-m", "loam_lab.cli.main", "bench", "--server", server, "--ready", str(port),
+            sys.executable, "-P", "-m", "loam_lab.cli", "bench", "--server", server, "--ready", str(port),
             "--load", f"sh {folder}/load.sh", "--metric", service.metric, "--better", service.better,
             "--allocator", allocators, "--out", str(folder / "result"), "--json",
             *(["--fill", f"sh {folder}/fill.sh"] if service.fill else []), *(["--stop", service.stop] if service.stop else []),

@@ -140,8 +140,8 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
 
 # One in so many, another lot with each change of the runtime; all of them by ./loam test --all. The suite checked runs
 # every one of the sanitizers' tests, without a sanitizer.
-_SANITIZED_SHARE = 7
-_MUTANTS_SHARE = "60"
+_SANITIZED_SHARE = 9
+_MUTANTS_SHARE = "80"
 _LABELS = ("unit", "model", "stress", "fuzz")
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 
