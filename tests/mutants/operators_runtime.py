@@ -174,7 +174,7 @@ class Judge:
         source = source_of_test(test)
         own = self._sources(test)
         run.compile_one("checked", self._base.folder, self._base.folder / "copy", source, own[source], DEFINES)
-        run.link("checked", [*own.values(), *self._shared(test).values()], self._base.test(test, DEFINES))
+        run.link("checked", [*own.values(), *self._shared(test).values()], test, self._base.test(test, DEFINES))
 
     def _sources(self, test: str) -> dict[Path, Path]:
         """The sources that are a test's own, with their objects: the driver is of tests of transactions alone."""
@@ -214,7 +214,7 @@ class Judge:
                     self._built(source, made, mutant, folder, DEFINES) for source, made in self._sources(test).items()
                 ]
                 linked += [self._built(source, made, mutant, folder, ()) for source, made in self._shared(test).items()]
-                program = run.link("checked", linked, folder / test)
+                program = run.link("checked", linked, test, folder / test)
                 if not run.passes(program, self._filters[test])[0]:
                     return test
                 program.unlink()

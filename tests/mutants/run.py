@@ -53,6 +53,8 @@ HARNESS_OF_WORKLOADS = WORKLOADS / "harness"
 # Headers alone (of lab/interposer, for tests in C++).
 STRUCTURES = Path("structures")
 INCLUDE = Path("include")
+# Of those, what decodes instructions needs a library.
+SHARING_TESTS = ROOT / "tests" / "unit" / "interposer" / "sharing"
 TRIES = 3
 TIMEOUT_S = 30
 DEFAULT = "etl_wb"
@@ -209,8 +211,9 @@ def build_base(
     return base
 
 
-def link(preset: str, objects: list[Path], target: Path) -> Path:
-    call([COMPILER, *FLAGS[preset], *map(str, objects), "-lgtest", "-ldl", "-o", str(target)])
+def link(preset: str, objects: list[Path], test: str, target: Path) -> Path:
+    decoder = ["-lZydis"] if source_of_test(test).is_relative_to(SHARING_TESTS) else []
+    call([COMPILER, *FLAGS[preset], *map(str, objects), "-lgtest", "-ldl", *decoder, "-o", str(target)])
     return target
 
 
@@ -245,7 +248,7 @@ def build_unmutated(base: Base, test: str, defines: Sequence[str]) -> Path:
     source = source_of_test(test)
     compile_one(base.preset, base.folder, base.folder / "copy", source, objects[source], defines)
     shared = [built for source, built in base.objects.items() if belongs(source, test)]
-    return link(base.preset, [*objects.values(), *shared], base.test(test, defines))
+    return link(base.preset, [*objects.values(), *shared], test, base.test(test, defines))
 
 
 def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
@@ -271,7 +274,7 @@ def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
         target = folder / unmutated.name
         compile_one(base.preset, base.folder, copy, source, target, defines_of(mutant))
         tests.append(target)
-    return link(base.preset, [*tests, *objects], folder / mutant.test)
+    return link(base.preset, [*tests, *objects], mutant.test, folder / mutant.test)
 
 
 class Skipped(Exception):

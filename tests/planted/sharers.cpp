@@ -1,28 +1,27 @@
 // sharers: threads that share a cache line of a known kind for a known share of their time: the truth for `loam selfcheck sharing`.
-//   usage: sharers KIND PERCENT THREADS SECONDS
+//   usage: sharers KIND PERCENT THREADS SECONDS BURST_US
 //   KIND      blocks, same_block, lock, atomic, data, static, stack, nothing
-//   PERCENT   of each millisecond, by the clock that all threads have in common: then all use the line, and else none does.
-//             A thread uses the line many times in 20 us meanwhile, so that each watch of 200 us there can catch another one.
+//   PERCENT   of the time, in bursts of BURST_US by the clock that all threads have in common: then all use the line, and else
+//             none does. A thread uses the line many times in 20 us meanwhile, so that each watch there can catch another one.
 //   THREADS   2 to 8: a word of the line for each
-//   Output    on standard error, the share of their time that the threads used the line for, as they measured it: where a step
-//             takes long, more than PERCENT
+//   Output    on standard error, the share of their time that the threads used the line for, as they measured it, without what
+//             it takes to look at the clock: less than PERCENT, or more where a step takes long
 //   Blocks    of 8 bytes; those of `blocks` are searched for two threads in one line, and the program ends with status 3 where
 //             the allocator never places two so.
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace {
 
-constexpr std::int64_t kPeriodNs = 1'000'000;
-constexpr int kSteps = 256;  // between looks at the clock, each of which takes about as long as ten of them
+constexpr int kSteps = 256;  // between looks at the clock, each of which takes as long as some of them
 constexpr long kThreadsMax = 8;
 
 struct Block {
@@ -35,6 +34,14 @@ std::int64_t now_ns() {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+// How long a look at the clock takes.
+std::int64_t look_ns() {
+  constexpr std::int64_t kLooks = 10'000;
+  const std::int64_t begin = now_ns();
+  for (std::int64_t n = 1; n < kLooks; ++n) now_ns();
+  return (now_ns() - begin) / kLooks;
+}
+
 [[gnu::noinline]] Block* make_block() {
   auto* made = static_cast<Block*>(std::malloc(sizeof(Block)));
   made->n = 0;
@@ -44,7 +51,8 @@ std::int64_t now_ns() {
 alignas(64) volatile long neighbours[8];
 alignas(64) std::atomic<long> counter;
 alignas(64) volatile long word;
-std::mutex mutex;
+// A spin lock: who waits for a mutex sleeps, and shares nothing meanwhile.
+alignas(64) std::atomic<bool> locked;
 alignas(64) volatile long guarded;
 
 [[gnu::noinline]] void use(volatile long* mine) {
@@ -56,19 +64,24 @@ alignas(64) volatile long guarded;
 }
 [[gnu::noinline]] void lock() {
   for (int i = 0; i < kSteps; ++i) {
-    const std::lock_guard<std::mutex> held(mutex);
+    // acquire: pairs with the release below: what the last holder wrote is there.  relaxed: a look, until it may succeed.
+    while (locked.exchange(true, std::memory_order_acquire))
+      while (locked.load(std::memory_order_relaxed)) continue;
     guarded = guarded + 1;
+    locked.store(false, std::memory_order_release);
   }
 }
 
-// Works until `end`. returns for how many ns it used the line
-std::int64_t work(const char* kind, volatile long* mine, std::int64_t percent, std::int64_t end) {
+// Works until `end`, and uses the line for the first `burst_ns` of each period. returns for how many ns it used the line
+std::int64_t work(const char* kind, volatile long* mine, std::int64_t burst_ns, std::int64_t period_ns,
+                  std::int64_t end) {
   std::vector<long> own(1 << 10);
   const auto is = [kind](const char* name) { return std::strcmp(kind, name) == 0; };
   const bool counts = is("atomic"), locks = is("lock");
+  const std::int64_t look = look_ns();
   std::int64_t used = 0;
   for (std::int64_t now = now_ns(), next = 0; now < end; now = next) {
-    const bool uses = mine != nullptr && now % kPeriodNs < kPeriodNs / 100 * percent;
+    const bool uses = mine != nullptr && now % period_ns < burst_ns;
     if (uses) {
       if (counts)
         count();
@@ -80,7 +93,7 @@ std::int64_t work(const char* kind, volatile long* mine, std::int64_t percent, s
       for (std::size_t i = 0; i < kSteps; ++i) own[static_cast<std::size_t>(now) * 31 % 512 + i] += now;
     }
     next = now_ns();
-    if (uses) used += next - now;
+    if (uses) used += next - now - look;
   }
   return used;
 }
@@ -102,8 +115,8 @@ std::vector<volatile long*> in_shared_lines(long threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: sharers KIND PERCENT THREADS SECONDS\n");
+  if (argc != 6) {
+    std::fprintf(stderr, "usage: sharers KIND PERCENT THREADS SECONDS BURST_US\n");
     return 2;
   }
   const char* kind = argv[1];
@@ -112,6 +125,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sharers: THREADS=%s; from 2 to %ld\n", argv[3], kThreadsMax);
     return 2;
   }
+  const long percent = std::atol(argv[2]), burst_us = std::atol(argv[5]);
+  if (percent < 0 || percent > 100 || burst_us < 1) {
+    std::fprintf(stderr, "sharers: PERCENT=%s BURST_US=%s; from 0 to 100, and 1 or more\n", argv[2], argv[5]);
+    return 2;
+  }
+  const std::int64_t burst_ns = percent == 0 ? 0 : burst_us * std::int64_t{1000};
+  const std::int64_t period_ns = std::max<std::int64_t>(burst_ns, 1) * 100 / std::max(percent, 1L);
   const auto count = static_cast<std::size_t>(threads);
   alignas(64) volatile long on_stack[8] = {};
   std::vector<volatile long*> mine(count, nullptr);
@@ -129,7 +149,7 @@ int main(int argc, char** argv) {
   std::vector<std::int64_t> used(count);
   std::vector<std::thread> running;
   for (std::size_t n = 0; n < count; ++n)
-    running.emplace_back([&, n] { used[n] = work(kind, mine[n], std::atol(argv[2]), end); });
+    running.emplace_back([&, n] { used[n] = work(kind, mine[n], burst_ns, period_ns, end); });
   for (std::thread& thread : running) thread.join();
   double all = 0;
   for (const std::int64_t ns : used) all += static_cast<double>(ns);

@@ -74,11 +74,15 @@ inline int number_of(ZydisRegister name) noexcept {
 
 class Decoder {
  public:
+  // Places for which the instruction before is kept. A prime: loops of like code do not meet in one slot.
+  static constexpr std::size_t kPlaces = 1021;
+
   Decoder() noexcept { ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64); }
 
   // The access on which a thread with these registers most likely waited; with 0 bytes where there is none.
   Access find(const Registers& registers) noexcept {
     Access own_stack, access;
+    code_.forget();  // a compiler at run time may have written other code there since
     if (before(registers, access, own_stack) || after(registers, access, own_stack)) return access;
     return own_stack;
   }
@@ -136,12 +140,30 @@ class Decoder {
     return votes > 2 ? candidate : 0;
   }
 
+  // The start of the instruction before the sampled one; 0 where it is not known.
+  std::uintptr_t previous(std::uintptr_t ip) noexcept {
+    const std::uintptr_t start = function_start(ip);
+    if (start == ip) return 0;
+    return start != 0 && ip - start <= kWalkBytes ? last_before(start, ip) : voted_before(ip);
+  }
+
+  // The same from what was found before, where the code has unwind tables, which a program does not write as it runs.
+  std::uintptr_t known_previous(std::uintptr_t ip) noexcept {
+    const std::uintptr_t tables = unwind_tables(ip);
+    Place& known = places_[ip % kPlaces];
+    if (tables == 0) return previous(ip);
+    if (known.ip != ip || known.tables != tables || known.previous == 0) known = {ip, tables, previous(ip)};
+    return known.previous;
+  }
+
   bool before(const Registers& registers, Access& access, Access& own_stack) noexcept {
-    const std::uintptr_t ip = registers.ip(), start = function_start(ip);
-    if (start == ip) return false;
-    const std::uintptr_t at = start != 0 && ip - start <= kWalkBytes ? last_before(start, ip) : voted_before(ip);
+    const std::uintptr_t ip = registers.ip(), at = known_previous(ip);
+    if (at == 0) return false;
     Instruction one;
-    if (at == 0 || !decode(at, one)) return false;
+    if (!decode(at, one) || at + one.is.length != ip) {  // other code was loaded in the place of what was found
+      places_[ip % kPlaces] = {};
+      return false;
+    }
     // What ends in a jump did not lead here.
     if (one.is.meta.category == ZYDIS_CATEGORY_UNCOND_BR || one.is.meta.category == ZYDIS_CATEGORY_RET ||
         one.is.meta.category == ZYDIS_CATEGORY_CALL)
@@ -226,8 +248,15 @@ class Decoder {
     return true;
   }
 
+  // To find an instruction takes longer than to watch its operand: the search in the tables, and the way from the start of the
+  // function. A program is sampled at few places again and again.
+  struct Place {
+    std::uintptr_t ip = 0, tables = 0, previous = 0;
+  };
+
   ZydisDecoder decoder_;
   Code code_;
+  Place places_[kPlaces] = {};
 };
 
 }  // namespace loam::interposer::sharing

@@ -159,11 +159,17 @@ inline bool arm(Event& event, const Event& clock, int thread, std::uintptr_t wor
   attributes.bp_addr = word;
   attributes.bp_len = HW_BREAKPOINT_LEN_8;
   attributes.sample_period = 1;
-  attributes.disabled = 1;
   if (event.is_open()) {
+    // The change enables it, too: each call may interrupt another processor, and the watched thread goes on meanwhile.
     Event::complete(attributes);
-    if (!event.control(PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attributes)) return false;
-  } else if (!event.open(attributes, thread)) {
+    if (event.control(PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attributes)) return true;
+    const int why = errno;
+    event.control(PERF_EVENT_IOC_DISABLE);  // it would watch what it did before
+    errno = why;
+    return false;
+  }
+  attributes.disabled = 1;
+  if (!event.open(attributes, thread)) {
     return false;
   } else if (!event.write_into(clock)) {
     const int why = errno;

@@ -12,11 +12,17 @@
 
 namespace loam::interposer::sharing {
 
+// Where the unwind tables of the code at an address are; 0: it has none.
+inline std::uintptr_t unwind_tables(std::uintptr_t address) noexcept {
+  dl_find_object object{};
+  if (_dl_find_object(reinterpret_cast<void*>(address), &object) != 0) return 0;
+  return reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame);
+}
+
 // 0 where nothing tells.
 inline std::uintptr_t function_start(std::uintptr_t address) noexcept {
-  dl_find_object object{};
-  if (_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_eh_frame == nullptr) return 0;
-  const auto table = reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame);
+  const std::uintptr_t table = unwind_tables(address);
+  if (table == 0) return 0;
   struct Header {
     std::uint8_t version, frame_form, count_form, table_form;
     std::int32_t frame;

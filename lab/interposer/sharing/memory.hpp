@@ -25,6 +25,9 @@ class Code {
  public:
   static constexpr std::size_t kInstruction = 15;
 
+  // What was read.
+  void forget() noexcept { length_ = 0; }
+
   // The bytes at an address, `bytes` of them; nullptr where nothing can be read.
   const std::uint8_t* at(std::uintptr_t address, std::size_t& bytes) noexcept {
     if (address - first_ >= length_ || first_ + length_ - address < kInstruction) {

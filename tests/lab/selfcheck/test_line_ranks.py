@@ -103,7 +103,7 @@ def test_every_program_that_has_a_correlation_must_reach_it() -> None:
 def test_a_wrong_program_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LoamError, match="is none of weighted, queue, stack"):
         sharing.main(["--ranks", "--program", "quere"])
-    with pytest.raises(LoamError, match="belongs to --ranks"):
+    with pytest.raises(LoamError, match="belongs to --ranks and --cost"):
         sharing.main(["--program", "queue"])
 
     def refuse() -> None:

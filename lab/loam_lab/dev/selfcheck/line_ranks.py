@@ -133,11 +133,13 @@ class Ranked:
 
 def ranked(program: Program, seconds: float) -> Ranked:
     """Run a program on both; raises: LoamError where one fails. seconds: of the host's runs"""
-    asked = _asked(program, MACHINE, {})
-    moved = simulated_lines(simulated.perform(asked, _Timing()).statistics, Path(asked.executable.subject.program))
+    simulation = asked(program, MACHINE)
+    moved = simulated_lines(
+        simulated.perform(simulation, _Timing()).statistics, Path(simulation.executable.subject.program)
+    )
     known = workloads.resolve_syncs([program.sync])[0].parameters(program.workload)
     timed = {DURATION: str(int(seconds * 1000))} if DURATION in known else {}
-    return measured(program, moved, _asked(program, machines.HOST, timed).command(), seconds)
+    return measured(program, moved, asked(program, machines.HOST, timed).command(), seconds)
 
 
 def measured(program: Program, moved: Sequence[Line], command: Sequence[str], seconds: float) -> Ranked:
@@ -169,10 +171,20 @@ def timing(machine: machines.Machine) -> machines.Machine:
     return replace(machine, environment={**machine.environment, **LINE_TIMES})
 
 
-def _asked(program: Program, machine: str, timed: Mapping[str, str]) -> simulated.Asked:
+def chosen(programs: Sequence[Program], names: Sequence[str]) -> list[Program]:
+    """Those whose workload is named, all of them where no name is given; raises: LoamError for a name that none has"""
+    known = dict.fromkeys(program.workload for program in programs)
+    for name in names:
+        if name not in known:
+            raise LoamError("--program", name, f"is none of {', '.join(known)}", "choose one of them")
+    return [program for program in programs if not names or program.workload in names]
+
+
+def asked(program: Program, machine: str, timed: Mapping[str, str] | None = None) -> simulated.Asked:
+    """The run of a program on a machine. timed: parameters that say how long"""
     preset = machines.find(machine).preset or "release"
     executable = workloads.resolve_syncs([program.sync], preset)[0]
-    parameters = [(name, [value]) for name, value in {**program.parameters, **timed}.items()]
+    parameters = [(name, [value]) for name, value in {**program.parameters, **(timed or {})}.items()]
     selection = Selection(
         [program.allocator], [program.sync], [THREADS], [machine], parameters, oversubscribe=True
     )  # fmt: skip

@@ -21,12 +21,7 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
 
     returns: the exit status; raises: LoamError
     """
-    every = (weighted_lines.PLANTED, *PROGRAMS)
-    known = dict.fromkeys(program.workload for program in every)
-    for name in names:
-        if name not in known:
-            raise LoamError("--program", name, f"is none of {', '.join(known)}", "choose one of them")
-    chosen = [program for program in every if not names or program.workload in names]
+    chosen = line_ranks.chosen((weighted_lines.PLANTED, *PROGRAMS), names)
     try:
         run.check_machine()
     except LoamError as problem:

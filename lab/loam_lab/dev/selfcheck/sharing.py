@@ -1,11 +1,12 @@
 """Does `loam explain -- COMMAND` find planted sharing, with its kind and its share, and nothing where nothing is shared?
 
     ./loam selfcheck sharing [--repeats 20] [--seconds 5] [--kind blocks,...] [--percent 5,...] [--threads 2,...]
-                             [--allocator glibc,...] [--json]
+                             [--allocator glibc,...] [--burst-us 740] [--json]
     ./loam selfcheck sharing --ranks [--program queue,...] [--seconds 5] [--json]
+    ./loam selfcheck sharing --cost [--program queue,...] [--repeats 20] [--json]
 
-The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of each millisecond, and
-tells for which share of its time it did. A row of the table has one kind, share, number of threads and allocator: in how
+The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of its time, in bursts, and
+tells for which share it did. A row of the table has one kind, share, number of threads and allocator: in how
 many runs it was found with the right kind (and for two blocks both places that made them), and in how many the interval
 covers the share. What must hold, for shares of 5 % or more: found in 19 of 20, covered in 18 of 20. Of runs in which
 nothing is shared at most 1 in 100 may name a line.
@@ -13,6 +14,9 @@ nothing is shared at most 1 in 100 may name a line.
 With --ranks workloads of ours run under the sampler and on sim:host, which counts for each cache line the time that cores share
 it. The table has the lines that both name, grouped by the code that uses them, and of each program the rank correlation of that
 time and the sampler's shares. It must be 0.9 wherever the simulator tells three groups apart (line_ranks.py).
+
+With --cost ten programs of ours, which do a fixed work, run with and without the sampler by turns. Of the ten ratios of their
+times the median may be 1.05, and the largest 1.15 (cost_table.py).
 
 A wait for the line is part of the shared time, in both: threads need a processor each.
 
@@ -43,6 +47,8 @@ KINDS = {
 PERCENTS, THREADS = (1, 5, 20, 100), (2, 4, 8)
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc", "tbb")
 REPEATS, SECONDS = 20, 5.0
+# Twenty times what it takes from a sample to the watch of its line; the periods that follow from it are none of the clock's.
+BURST_US = 740
 LEAST_PERCENT = 5  # from here on a share must be found
 FOUND, COVERED, WRONG = 19 / 20, 18 / 20, 2 / 200
 PROGRAM, MADE_BY, UNPLACED = "planted-sharers", "make_block", "ended with status 3"
@@ -119,10 +125,10 @@ def planted_share(stderr: str) -> float:
     return float(match[1])
 
 
-def row(case: Case, program: str, repeats: int, seconds: float) -> Row:
-    """Run a case so many times; raises: LoamError where it cannot be watched"""
+def row(case: Case, program: str, repeats: int, seconds: float, burst_us: int = BURST_US) -> Row:
+    """Run a case so many times; raises: LoamError where it cannot be watched. burst_us: how long the line is used at a time"""
     detected = covered = named = 0
-    command = [program, case.kind, str(case.percent), str(case.threads), f"{seconds:g}"]
+    command = [program, case.kind, str(case.percent), str(case.threads), f"{seconds:g}", str(burst_us)]
     for _ in range(repeats):
         performed = run.perform(command, case.allocator)
         if performed.ending.startswith(UNPLACED):
@@ -164,16 +170,29 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--percent", default=",".join(map(str, PERCENTS)), help="of the time")
     parser.add_argument("--threads", default=",".join(map(str, THREADS)), help="threads, 2 to 8")
     parser.add_argument("--allocator", default=",".join(ALLOCATORS), help="allocators")
+    parser.add_argument(
+        "--burst-us", type=subcommands.count, default=BURST_US, help="how long the line is used at a time"
+    )
     parser.add_argument("--ranks", action="store_true", help="rank lines of our workloads beside the simulator instead")
-    parser.add_argument("--program", default="", help="with --ranks: only these workloads")
+    parser.add_argument("--cost", action="store_true", help="time our workloads with and without the sampler instead")
+    parser.add_argument("--program", default="", help="with --ranks or --cost: only these workloads")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
+    names = [name for name in options.program.split(",") if name]
+    if options.ranks and options.cost:
+        raise LoamError("selfcheck sharing", None, "--ranks and --cost are two checks", "give one of them")
     if options.ranks:
         from loam_lab.dev.selfcheck import rank_table
 
-        return rank_table.compare([name for name in options.program.split(",") if name], options.seconds, options.json)
-    if options.program:
-        raise LoamError("--program", options.program, "belongs to --ranks", "add --ranks, or leave it out")
+        return rank_table.compare(names, options.seconds, options.json)
+    if options.cost:
+        from loam_lab.dev.selfcheck import cost_table
+
+        return cost_table.compare(names, options.repeats, options.json)
+    if names:
+        raise LoamError(
+            "--program", options.program, "belongs to --ranks and --cost", "add one of them, or leave it out"
+        )
     kinds = options.kind.split(",")
     for kind in kinds:
         if kind not in KINDS:
@@ -194,7 +213,7 @@ def main(arguments: Sequence[str]) -> int:
         print("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
     rows = []
     for case in cases(kinds, percents, threads, options.allocator.split(",")):
-        one = row(case, planted, options.repeats, options.seconds)
+        one = row(case, planted, options.repeats, options.seconds, options.burst_us)
         rows.append(one)
         if not options.json:
             figures = (

@@ -1,5 +1,6 @@
 // Which memory a thread was using, from machine code and registers: the operand before the sampled instruction first.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -112,6 +113,55 @@ TEST_F(Sampled, CodeThatIsGoneIsNoTrouble) {
 [[gnu::noinline]] std::uint64_t some_function(std::uint64_t x) {
   for (int n = 0; n < 100; ++n) x = x * 31 + static_cast<std::uint64_t>(n);
   return x;
+}
+
+Registers at(std::uintptr_t ip) {
+  Registers registers{};
+  for (std::size_t n = 0; n < kRegisters; ++n) registers.value[n] = 0x10000000 * (n + 1);
+  registers.value[PERF_REG_X86_SP] = 0x7FFD00010000;
+  registers.value[PERF_REG_X86_IP] = ip;
+  return registers;
+}
+
+// A function of its own page, longer than the part that a test writes other code into. It is never called.
+[[gnu::noinline, gnu::aligned(4096)]] void rewritten(volatile std::uint64_t* x) {
+  x[0] = x[0] + 1;
+  x[1] = x[1] + 2;
+  x[2] = x[2] + 3;
+  x[3] = x[3] + 4;
+  x[4] = x[4] + 5;
+}
+
+TEST(Decoder, WhatItFoundBeforeHoldsUntilOtherCodeIsThere) {
+  const auto start = reinterpret_cast<std::uintptr_t>(&rewritten);
+  constexpr std::size_t kBytes = 48;
+  Decoder decoder;
+  std::size_t accesses = 0;
+  for (int round = 0; round < 2; ++round)
+    for (std::uintptr_t slot = start; slot < start + kBytes; ++slot)
+      for (const std::uintptr_t ip : {slot, slot + Decoder::kPlaces}) {  // two places of one slot
+        const Access again = decoder.find(at(ip)), first = Decoder().find(at(ip));
+        EXPECT_EQ(again.ip, first.ip) << ip - start;
+        EXPECT_EQ(again.address, first.address) << ip - start;
+        accesses += again.bytes != 0 ? 1 : 0;
+      }
+  EXPECT_GT(accesses, 0u);
+
+  for (std::uintptr_t ip = start; ip < start + kBytes; ++ip) decoder.find(at(ip));
+  void* page = reinterpret_cast<void*>(start & ~std::uintptr_t{4095});
+  ASSERT_EQ(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+  auto* const code = const_cast<volatile std::uint8_t*>(reinterpret_cast<std::uint8_t*>(start));
+  for (std::size_t n = 0; n < kBytes; n += 2) {
+    code[n] = 0x8B;  // mov eax, [rdi]; no instruction begins with 07
+    code[n + 1] = 0x07;
+  }
+  for (std::uintptr_t ip = start; ip < start + kBytes; ++ip) {
+    const Access fresh = Decoder().find(at(ip)), first = decoder.find(at(ip)), second = decoder.find(at(ip));
+    // The sampled instruction itself is there; what was before it is looked for anew at the next sample.
+    EXPECT_TRUE(first.bytes == 0 || first.ip == fresh.ip || first.ip == ip)
+        << ip - start << ": an instruction that is gone";
+    EXPECT_EQ(second.ip, fresh.ip) << ip - start;
+  }
 }
 
 TEST(FunctionStart, IsThatOfTheFunctionAround) {
