@@ -166,7 +166,8 @@ TEST(HeapSoak, ThreadsThatComeGoAndForkLeaveNothingWrongAndNothingBehind) {
     ASSERT_STREQ(TestHeap::verify(), nullptr) << "LOAM_SEED=" << seed() << ", round " << round;
     ASSERT_STREQ(exchange.wrong(), nullptr) << "LOAM_SEED=" << seed() << ", round " << round;
     EXPECT_LE(TestHeap::statistics().heaps_in_use, 0u) << "all threads have gone";
-    EXPECT_LE(TestHeap::statistics().heaps_idle, std::uint64_t{kLines} + 2) << "heaps that came beside idle ones";
+    // A thread that comes passes an idle heap by that another thread tends at that moment: one for each thread at most.
+    EXPECT_LE(TestHeap::statistics().heaps_idle, std::uint64_t{2} * (kLines + 2)) << "heaps that came beside idle ones";
     Blocks left;
     exchange.take(left);
     while (left.size() > 200) left.free(left.size() / 2);
