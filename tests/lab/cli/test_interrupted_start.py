@@ -21,7 +21,9 @@ START = textwrap.dedent("""
                 os.kill(os.getpid(), number)
 
     sys.meta_path.insert(0, Sender())
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may have been started with it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with, such as nohup
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     sys.argv = ["loam", *sys.argv[3:]]
     runpy.run_module("loam_lab.cli", run_name="__main__", alter_sys=True)
 """)
