@@ -89,9 +89,10 @@ inline constexpr std::nothrow_t kNoThrow{};
   LOAM_THROWING([[gnu::noinline]] static void* symbol##_handed_on, symbol, nothrow, (std::size_t bytes), (bytes), \
                 (bytes, li::kNoThrow))                                                                            \
   LOAM_EXPORT void* symbol(std::size_t bytes) {                                                                   \
-    li::entered(__builtin_return_address(0));                                                                     \
     void* block = li::straight(bytes);                                                                            \
-    return block != nullptr ? block : symbol##_handed_on(bytes);                                                  \
+    if (block != nullptr) return block;                                                                           \
+    li::entered(__builtin_return_address(0));                                                                     \
+    return symbol##_handed_on(bytes);                                                                             \
   }
 #define LOAM_PLAIN_DELETE(symbol, parameters, arguments)                                       \
   LOAM_DELETE([[gnu::noinline]] static void symbol##_handed_on, symbol, parameters, arguments) \

@@ -4,7 +4,7 @@
 //            LOAM_SHARING_PERIOD_US, LOAM_SHARING_WINDOW_US: the pace (sharing/monitor.hpp), for tests.
 //   Format   sharing/log.hpp; lines are those of sharing/monitor.hpp.  docs/internals/sharing.md
 //   Guarantees  a process of one thread runs as it would without, but for the table of its blocks.
-//   Cost     a store into the shadow for each block, a look into a table for its call stack; docs/internals/sharing.md
+//   Cost     a store into the shadow for each block, a look at the thread's latest ways to allocate; docs/internals/sharing.md
 //   When not threads that are made without pthread_create.
 #include <pthread.h>
 #include <signal.h>
@@ -20,11 +20,12 @@
 #include "forward.hpp"
 #include "operators.hpp"
 #include "sharing/monitor.hpp"
+#include "sharing/ways.hpp"
 
 namespace loam::interposer {
 namespace {
 
-using sharing::Blocks, sharing::Log, sharing::Monitor, sharing::Pace, sharing::Sites;
+using sharing::Blocks, sharing::Log, sharing::Monitor, sharing::Pace, sharing::Sites, sharing::Ways;
 
 constinit Blocks blocks;
 constinit Sites sites;
@@ -38,6 +39,16 @@ pthread_mutex_t alive;
 alignas(Monitor) char monitor_place[sizeof(Monitor)];
 char path[4000];
 Pace pace;
+
+// What a thread keeps of itself.
+struct Own {
+  // Who asks for a block: a function of this library's may stand between the two.
+  std::uintptr_t entered_from = 0;
+  // The thread's number, and a place on its stack from which heights are measured: other threads take the same ways.
+  std::uintptr_t number = 0, lowest = 0;
+  Ways ways;
+};
+constinit thread_local Own own;
 
 using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 Create create;
@@ -54,6 +65,7 @@ void in_child() noexcept {
   Lock::forget();
   if (monitor_made.load(std::memory_order_relaxed)) monitor->forget();
   log.forget();
+  own = {};  // another number
   // relaxed, both: no other thread lives in the child.
   watching.store(false, std::memory_order_relaxed);
   monitor_made.store(false, std::memory_order_relaxed);
@@ -107,20 +119,18 @@ void begin() noexcept {
 
 namespace {
 
-// Who asks for a block: a function of this library's may stand between the two.
-thread_local std::uintptr_t entered_from;
-// The thread's number, and a place on its stack from which heights are measured: other threads take the same ways.
-thread_local std::uintptr_t number, lowest;
-
-[[gnu::noinline]] void first_block() noexcept {
-  number = static_cast<std::uintptr_t>(gettid());
-  lowest = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-}
-
-[[gnu::noinline]] void note(void* block, std::size_t bytes, std::uintptr_t caller, std::uintptr_t frame) noexcept {
+[[gnu::noinline]] void* note(void* block, std::size_t bytes, std::uintptr_t caller, std::uintptr_t frame) noexcept {
+  if (path[0] == '\0') return block;
   const Inside unseen;
-  if (number == 0) first_block();
-  blocks.add(block, bytes, number, sites.number(caller, frame - lowest));
+  if (own.number == 0) {
+    own.number = static_cast<std::uintptr_t>(gettid());
+    own.lowest = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  }
+  if (is_own(caller)) caller = own.entered_from;
+  if (own.ways.find(caller, frame) == nullptr)
+    own.ways.keep(caller, frame, Blocks::maker(own.number, sites.number(caller, frame - own.lowest)));
+  blocks.add(block, bytes, *own.ways.find(caller, frame));
+  return block;
 }
 
 }  // namespace
@@ -128,19 +138,20 @@ thread_local std::uintptr_t number, lowest;
 [[gnu::always_inline]] inline bool passes(std::size_t) noexcept { return false; }
 
 [[gnu::always_inline]] inline void* allocated(void* block, std::size_t bytes, bool) noexcept {
-  if (path[0] == '\0') return block;
-  auto caller = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  if (is_own(caller)) caller = entered_from;
-  note(block, bytes, caller, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  return block;
+  const auto caller = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),
+             frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const Blocks::Maker* maker = own.ways.find(caller, frame);
+  if (maker != nullptr && blocks.add_short(block, bytes, *maker)) [[likely]]
+    return block;
+  return note(block, bytes, caller, frame);
 }
 
 [[gnu::always_inline]] inline void entered(void* caller) noexcept {
   const auto from = reinterpret_cast<std::uintptr_t>(caller);
-  if (!is_own(from)) entered_from = from;
+  if (!is_own(from)) own.entered_from = from;
 }
 
-[[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return blocks.remove(block); }
+[[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return blocks.remove_short(block); }
 
 void freeing(void* block) noexcept {
   if (block != nullptr && !is_early(block)) blocks.remove(block);

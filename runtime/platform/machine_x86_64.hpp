@@ -92,7 +92,8 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
 inline void transaction_commit() noexcept { asm volatile("xend" : : : "memory"); }
 template <std::uint8_t kCode>
 void transaction_abort() noexcept {
-  asm volatile("xabort %0" : : "i"(kCode) : "memory");
+  // Wider than the operand: a byte of 128 or more may be printed as a negative number, which Debian 13's assembler refuses.
+  asm volatile("xabort %0" : : "i"(unsigned{kCode}) : "memory");
 }
 inline bool in_transaction() noexcept {
   bool in;

@@ -28,6 +28,8 @@ MODES: dict[str, tuple[str, dict[str, str], tuple[int, ...]]] = {
     "profile-sample": ("profile-sample", {"LOAM_PROFILE_SAMPLE": str(SAMPLE_BYTES)}, (16, 256)),
     "stacks": ("stacks", {"LOAM_STACKS_SAMPLE": str(2**40)}, (16,)),
     "record": ("record", {}, (16,)),
+    # A file that cannot be made, so no thread watches.
+    "sharing": ("sharing", {"LOAM_SHARING": "/nonexistent/sharing"}, (16, 256)),
 }
 ROOM = 2
 # A sample, or a part of the shadow that is new, comes now and then; whether one falls into a stretch depends on addresses and
@@ -40,7 +42,7 @@ def added() -> dict[str, Counts]:
     if shutil.which("valgrind", path=build.tool_path()) is None:
         pytest.skip("valgrind is not installed")
     build_program()
-    libraries = build.ensure_built(["profile", "profile-sample", "stacks", "record"])["libraries"]
+    libraries = build.ensure_built(sorted({library for library, _, _ in MODES.values()}))["libraries"]
     own = Path(libraries["profile"]).parent / "libloam-malloc.so"
     alone = count([own], {})
     by_mode = {}

@@ -28,13 +28,40 @@ class Blocks {
  public:
   static constexpr std::size_t kLong = 16 * 1024;  // from here on a block stands in the table
 
-  void add(void* block, std::size_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
+  // What a thread's blocks of one call stack have in common.
+  enum class Maker : std::uint64_t {};
+
+  static constexpr Maker maker(std::uint64_t thread, std::uint64_t site) noexcept {
+    return Maker{site << (kThreadBits + kBytesBits) | (thread & kThreadMask) << kBytesBits};
+  }
+
+  void add(void* block, std::size_t bytes, Maker maker) noexcept {
     Shadow::Word* word = word_at(block, true);
     if (word == nullptr) return;
     // relaxed: who frees the block got it from this thread, in an order that the program made.
-    word->store(word_of(bytes, thread, site), std::memory_order_relaxed);
+    word->store(word_of(bytes, maker), std::memory_order_relaxed);
     if (bytes >= kLong) [[unlikely]]
       add_long(reinterpret_cast<std::uintptr_t>(block), bytes);
+  }
+
+  // For most blocks, in a few instructions; false where add() is needed.
+  [[gnu::always_inline]] bool add_short(void* block, std::size_t bytes, Maker maker) noexcept {
+    Shadow::Word* word = word_at(block, false);
+    if (word == nullptr || bytes >= kLong) [[unlikely]]
+      return false;
+    word->store(static_cast<std::uint64_t>(maker) | bytes, std::memory_order_relaxed);  // relaxed: as in add()
+    return true;
+  }
+
+  // As remove(), in a few instructions; of a long block, and one that is not known, false, and nothing is done.
+  [[gnu::always_inline]] bool remove_short(void* block) noexcept {
+    Shadow::Word* word = word_at(block, false);
+    if (word == nullptr) return false;
+    const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: as in add()
+    if (known == 0 || (known & kBytesMask) >= kLong) [[unlikely]]
+      return false;
+    word->store(0, std::memory_order_relaxed);
+    return true;
   }
 
   // Whether it was known.
@@ -92,8 +119,8 @@ class Blocks {
     return (upper ? upper_ : shadow_).word(block, make);
   }
 
-  static std::uint64_t word_of(std::uint64_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
-    return site << (kThreadBits + kBytesBits) | (thread & kThreadMask) << kBytesBits | std::min(bytes, kBytesMask);
+  static std::uint64_t word_of(std::uint64_t bytes, Maker maker) noexcept {
+    return static_cast<std::uint64_t>(maker) | std::min(bytes, kBytesMask);
   }
 
   static Block block_of(std::uintptr_t start, std::uint64_t bytes, std::uint64_t known) noexcept {

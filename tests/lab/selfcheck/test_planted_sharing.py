@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loam_lab.base.errors import LoamError
+from loam_lab.commands.explain.sharing import run
 from loam_lab.dev.selfcheck import sharing
 from loam_lab.dev.selfcheck.sharing import Case, Row
 
@@ -17,9 +18,27 @@ NOTHING = Case("nothing", 0, 2, "glibc")
 @pytest.fixture(scope="module")
 def program() -> str:
     try:
-        return sharing.program()
+        run.check_machine()
     except LoamError as problem:
         pytest.skip(f"not run: {problem}")
+    return sharing.program()
+
+
+@pytest.mark.parametrize(
+    ("typed", "belongs"),
+    [
+        (["--program", "queue"], "--program=queue: belongs to --ranks and --cost"),
+        (["--ranks", "--kind", "lock"], "--kind=lock: belongs to planted sharing"),
+        (["--cost", "--percent", "5"], "--percent=5: belongs to planted sharing"),
+        (["--cost", "--burst-us", "740"], "--burst-us=740: belongs to planted sharing"),
+        (["--ranks", "--repeats", "3"], "--repeats=3: belongs to planted sharing and --cost"),
+        (["--cost", "--seconds", "5"], "--seconds=5.0: belongs to planted sharing and --ranks"),
+    ],
+)  # fmt: skip
+def test_an_option_that_a_check_has_no_use_for_is_refused(typed: list[str], belongs: str) -> None:
+    with pytest.raises(LoamError) as refused:
+        sharing.main(typed)
+    assert belongs in refused.value.line()
 
 
 def document_of(cause: str, *, made: str = "make_block", named: bool = True, low: float = 0.1) -> dict[str, Any]:

@@ -84,10 +84,7 @@ def compare(names: Sequence[str], repeats: int, as_json: bool) -> int:
     returns: the exit status; raises: LoamError
     """
     chosen = line_ranks.chosen(PROGRAMS, names)
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        console.warn(f"not run: {problem.line()}")
+    if exit_status.refused(run.check_machine):
         return exit_status.NOT_RUN
     _prepare(chosen)
     if not as_json:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from loam_lab.base import console
-from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
 from loam_lab.dev.selfcheck import exit_status, line_ranks, weighted_lines
 from loam_lab.dev.selfcheck.line_ranks import PROGRAMS, Program, Ranked
@@ -22,10 +21,7 @@ def compare(names: Sequence[str], seconds: float, as_json: bool) -> int:
     returns: the exit status; raises: LoamError
     """
     chosen = line_ranks.chosen((weighted_lines.PLANTED, *PROGRAMS), names)
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        console.warn(f"not run: {problem.line()}")
+    if exit_status.refused(run.check_machine):
         return exit_status.NOT_RUN
     _prepare(chosen)
     if not as_json:

@@ -52,6 +52,11 @@ BURST_US = 740
 LEAST_PERCENT = 5  # from here on a share must be found
 FOUND, COVERED, WRONG = 19 / 20, 18 / 20, 2 / 200
 PROGRAM, MADE_BY, UNPLACED = "planted-sharers", "make_block", "ended with status 3"
+# Options that not all checks have, with those that do; "": of planted sharing.
+ONLY_FOR = {
+    "repeats": ("", "--cost"), "seconds": ("", "--ranks"), "program": ("--ranks", "--cost"),
+    "kind": ("",), "percent": ("",), "threads": ("",), "allocator": ("",), "burst_us": ("",),
+}  # fmt: skip
 _PLANTED = re.compile(r"sharers: ([0-9.]+) of the time")
 
 
@@ -154,66 +159,73 @@ def status(rows: Sequence[Row]) -> int:
 
 
 def program() -> str:
-    """The planted program, built; raises: LoamError where the sampler does not work"""
+    """The planted program, built."""
     from loam_lab.setup import build
 
-    run.check_machine()
     return str(build.ensure_built([PROGRAM, "probe", run.LIBRARY])["libraries"][PROGRAM])
+
+
+def _check_typed(typed: Mapping[str, Any], check: str) -> None:
+    """raises: LoamError for an option that a check has no use for. typed: values, None where there is none"""
+    for name, value in typed.items():
+        if value is not None and name in ONLY_FOR and check not in ONLY_FOR[name]:
+            belongs = " and ".join(one or "planted sharing" for one in ONLY_FOR[name])
+            raise LoamError(f"--{name.replace('_', '-')}", str(value), f"belongs to {belongs}", "leave it out")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table as Markdown, or with --json as JSON."""
     parser = subcommands.Parser("selfcheck", "sharing", __doc__)
-    parser.add_argument("--repeats", type=subcommands.count, default=REPEATS, help="runs of each case")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each run")
-    parser.add_argument("--kind", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
-    parser.add_argument("--percent", default=",".join(map(str, PERCENTS)), help="of the time")
-    parser.add_argument("--threads", default=",".join(map(str, THREADS)), help="threads, 2 to 8")
-    parser.add_argument("--allocator", default=",".join(ALLOCATORS), help="allocators")
-    parser.add_argument(
-        "--burst-us", type=subcommands.count, default=BURST_US, help="how long the line is used at a time"
-    )
+    # None where it was not typed: each of the three checks takes some of them.
+    parser.add_argument("--repeats", type=subcommands.count, help=f"runs of each case ({REPEATS})")
+    parser.add_argument("--seconds", type=float, help=f"of each run ({SECONDS:g})")
+    parser.add_argument("--kind", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--percent", help="of the time")
+    parser.add_argument("--threads", help="threads, 2 to 8")
+    parser.add_argument("--allocator", help="allocators")
+    parser.add_argument("--burst-us", type=subcommands.count, help=f"how long the line is used at a time ({BURST_US})")
     parser.add_argument("--ranks", action="store_true", help="rank lines of our workloads beside the simulator instead")
     parser.add_argument("--cost", action="store_true", help="time our workloads with and without the sampler instead")
-    parser.add_argument("--program", default="", help="with --ranks or --cost: only these workloads")
+    parser.add_argument("--program", help="with --ranks or --cost: only these workloads")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
-    names = [name for name in options.program.split(",") if name]
     if options.ranks and options.cost:
         raise LoamError("selfcheck sharing", None, "--ranks and --cost are two checks", "give one of them")
-    if options.ranks:
+    check = "--ranks" if options.ranks else "--cost" if options.cost else ""
+    _check_typed(vars(options), check)
+    repeats, seconds = options.repeats or REPEATS, options.seconds or SECONDS
+    names = [name for name in (options.program or "").split(",") if name]
+    if check == "--ranks":
         from loam_lab.dev.selfcheck import rank_table
 
-        return rank_table.compare(names, options.seconds, options.json)
-    if options.cost:
+        return rank_table.compare(names, seconds, options.json)
+    if check == "--cost":
         from loam_lab.dev.selfcheck import cost_table
 
-        return cost_table.compare(names, options.repeats, options.json)
-    if names:
-        raise LoamError(
-            "--program", options.program, "belongs to --ranks and --cost", "add one of them, or leave it out"
-        )
-    kinds = options.kind.split(",")
+        return cost_table.compare(names, repeats, options.json)
+    kinds = options.kind.split(",") if options.kind else list(KINDS)
     for kind in kinds:
         if kind not in KINDS:
             raise LoamError("--kind", kind, f"is none of {', '.join(KINDS)}", "choose one of them")
     try:
-        percents, threads = ([int(one) for one in text.split(",")] for text in (options.percent, options.threads))
+        percents, threads = (
+            [int(one) for one in text.split(",")] if text else list(default)
+            for text, default in ((options.percent, PERCENTS), (options.threads, THREADS))
+        )
     except ValueError:
         raise LoamError("selfcheck sharing", None, "--percent and --threads take numbers", "such as 5,20") from None
-    try:
-        planted = program()
-    except LoamError as problem:
-        console.warn(f"not run: {problem.line()}")
+    if exit_status.refused(run.check_machine):
         return exit_status.NOT_RUN
+    planted = program()
     if max(threads) > (os.cpu_count() or 1):
         console.warn("more threads than processors: they take turns, and share less than is planted")
     if not options.json:
         print("| kind | share | threads | allocator | found | covered | names a line |")
         print("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
     rows = []
-    for case in cases(kinds, percents, threads, options.allocator.split(",")):
-        one = row(case, planted, options.repeats, options.seconds, options.burst_us)
+    allocators = options.allocator.split(",") if options.allocator else ALLOCATORS
+    for case in cases(kinds, percents, threads, allocators):
+        one = row(case, planted, repeats, seconds, options.burst_us or BURST_US)
         rows.append(one)
         if not options.json:
             figures = (
@@ -222,7 +234,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"| {case.kind} | {case.percent} % | {case.threads} | {case.allocator} | {figures} |", flush=True)
     if options.json:
         print(json.dumps({"schema": 1, "rows": [{**asdict(one), "holds": one.holds} for one in rows]}, indent=1))
-    if options.repeats < REPEATS:
+    if repeats < REPEATS:
         console.note(f"fewer than {REPEATS} repeats do not tell whether the figures hold")
         return exit_status.TOO_FEW
     return status(rows)

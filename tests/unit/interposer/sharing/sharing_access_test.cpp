@@ -12,17 +12,23 @@
 namespace loam::interposer::sharing {
 namespace {
 
+constexpr std::uintptr_t kStack = 0x7FFD00010000;
+
+// Registers of which each has a value of its own.
+Registers at(std::uintptr_t ip) {
+  Registers registers{};
+  for (std::size_t n = 0; n < kRegisters; ++n) registers.value[n] = 0x10000000 * (n + 1);
+  registers.value[PERF_REG_X86_SP] = kStack;
+  registers.value[PERF_REG_X86_IP] = ip;
+  return registers;
+}
+
 // Code among instructions that do nothing, and registers of which each has a value of its own.
 class Sampled : public ::testing::Test {
  protected:
   static constexpr std::size_t kStart = 128, kBytes = 512;
-  static constexpr std::uintptr_t kStack = 0x7FFD00010000;
 
-  Sampled() {
-    std::fill(code_, code_ + kBytes, std::uint8_t{0x90});  // nop
-    for (std::size_t n = 0; n < kRegisters; ++n) registers_.value[n] = 0x10000000 * (n + 1);
-    registers_.value[PERF_REG_X86_SP] = kStack;
-  }
+  Sampled() { std::fill(code_, code_ + kBytes, std::uint8_t{0x90}); }  // nop
 
   // The access when the sampled instruction is the first of `after`, which follow those of `before`.
   Access sample(std::initializer_list<std::uint8_t> before, std::initializer_list<std::uint8_t> after) {
@@ -36,7 +42,7 @@ class Sampled : public ::testing::Test {
   std::uint64_t value(int number) const { return registers_.value[number]; }
 
   std::uint8_t code_[kBytes];
-  Registers registers_{};
+  Registers registers_ = at(0);
   std::uintptr_t ip_ = 0;
 };
 
@@ -113,14 +119,6 @@ TEST_F(Sampled, CodeThatIsGoneIsNoTrouble) {
 [[gnu::noinline]] std::uint64_t some_function(std::uint64_t x) {
   for (int n = 0; n < 100; ++n) x = x * 31 + static_cast<std::uint64_t>(n);
   return x;
-}
-
-Registers at(std::uintptr_t ip) {
-  Registers registers{};
-  for (std::size_t n = 0; n < kRegisters; ++n) registers.value[n] = 0x10000000 * (n + 1);
-  registers.value[PERF_REG_X86_SP] = 0x7FFD00010000;
-  registers.value[PERF_REG_X86_IP] = ip;
-  return registers;
 }
 
 // A function of its own page, longer than the part that a test writes other code into. It is never called.

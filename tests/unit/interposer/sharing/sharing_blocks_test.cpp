@@ -22,7 +22,7 @@ class BlocksTest : public ::testing::Test {
 };
 
 TEST_F(BlocksTest, EachByteOfABlockLeadsToIt) {
-  blocks_->add(at(kHere), 40, 77, 5);
+  blocks_->add(at(kHere), 40, Blocks::maker(77, 5));
   for (std::uintptr_t byte = 0; byte < 40; ++byte) EXPECT_EQ(start_of(kHere + byte), kHere);
   const Block block = blocks_->find(kHere + 39);
   EXPECT_EQ(block.bytes, 40u);
@@ -31,14 +31,14 @@ TEST_F(BlocksTest, EachByteOfABlockLeadsToIt) {
 }
 
 TEST_F(BlocksTest, TheBytesBesideABlockAreNobodys) {
-  blocks_->add(at(kHere), 40, 1, 1);
+  blocks_->add(at(kHere), 40, Blocks::maker(1, 1));
   EXPECT_EQ(start_of(kHere + 40), 0u);
   EXPECT_EQ(start_of(kHere - 1), 0u);
 }
 
 TEST_F(BlocksTest, NeighboursAreToldApart) {
-  blocks_->add(at(kHere), 16, 1, 1);
-  blocks_->add(at(kHere + 16), 8, 2, 2);
+  blocks_->add(at(kHere), 16, Blocks::maker(1, 1));
+  blocks_->add(at(kHere + 16), 8, Blocks::maker(2, 2));
   EXPECT_EQ(start_of(kHere + 15), kHere);
   EXPECT_EQ(start_of(kHere + 16), kHere + 16);
   EXPECT_EQ(start_of(kHere + 24), 0u);
@@ -46,7 +46,7 @@ TEST_F(BlocksTest, NeighboursAreToldApart) {
 
 // As mimalloc and tcmalloc place them.
 TEST_F(BlocksTest, BlocksOfEightBytesSideBySideAreToldApart) {
-  for (std::uintptr_t n = 0; n < 8; ++n) blocks_->add(at(kHere + 8 * n), 8, n + 1, n + 10);
+  for (std::uintptr_t n = 0; n < 8; ++n) blocks_->add(at(kHere + 8 * n), 8, Blocks::maker(n + 1, n + 10));
   for (std::uintptr_t byte = 0; byte < 64; ++byte) {
     const Block block = blocks_->find(kHere + byte);
     EXPECT_EQ(block.start, kHere + byte / 8 * 8);
@@ -60,24 +60,24 @@ TEST_F(BlocksTest, BlocksOfEightBytesSideBySideAreToldApart) {
 }
 
 TEST_F(BlocksTest, ALongBlockMayStartInTheUpperHalf) {
-  blocks_->add(at(kHere + 8), 100'000, 1, 1);
+  blocks_->add(at(kHere + 8), 100'000, Blocks::maker(1, 1));
   EXPECT_EQ(start_of(kHere + 8), kHere + 8);
   EXPECT_EQ(start_of(kHere + 100'007), kHere + 8);
   EXPECT_EQ(start_of(kHere), 0u);
 }
 
 TEST_F(BlocksTest, ABlockThatIsGoneIsNotFound) {
-  blocks_->add(at(kHere), 64, 1, 1);
+  blocks_->add(at(kHere), 64, Blocks::maker(1, 1));
   EXPECT_TRUE(blocks_->remove(at(kHere)));
   EXPECT_FALSE(blocks_->remove(at(kHere)));
   EXPECT_EQ(start_of(kHere), 0u);
-  blocks_->add(at(kHere), 16, 3, 4);
+  blocks_->add(at(kHere), 16, Blocks::maker(3, 4));
   EXPECT_EQ(blocks_->find(kHere).site, 4u);
 }
 
 TEST_F(BlocksTest, LongBlocksAreFoundFromAnyByte) {
   for (const std::uint64_t bytes : {Blocks::kLong - 1, Blocks::kLong, std::size_t{1} << 22, std::size_t{1} << 34}) {
-    blocks_->add(at(kHere), bytes, 9, 8);
+    blocks_->add(at(kHere), bytes, Blocks::maker(9, 8));
     for (const std::uint64_t byte : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
       const Block block = blocks_->find(kHere + byte);
       EXPECT_EQ(block.start, kHere) << bytes << " bytes, byte " << byte;
@@ -92,9 +92,33 @@ TEST_F(BlocksTest, LongBlocksAreFoundFromAnyByte) {
   }
 }
 
+TEST_F(BlocksTest, TheShortWaysDoTheSame) {
+  EXPECT_FALSE(blocks_->add_short(at(kHere), 40, Blocks::maker(1, 1))) << "where no block was, there is no shadow";
+  blocks_->add(at(kHere + 4096), 8, Blocks::maker(1, 1));
+  EXPECT_TRUE(blocks_->add_short(at(kHere), 40, Blocks::maker(77, 5)));
+  const Block block = blocks_->find(kHere + 39);
+  EXPECT_EQ(block.start, kHere);
+  EXPECT_EQ(block.bytes, 40u);
+  EXPECT_EQ(block.thread, 77u);
+  EXPECT_EQ(block.site, 5u);
+  EXPECT_TRUE(blocks_->remove_short(at(kHere)));
+  EXPECT_FALSE(blocks_->remove_short(at(kHere)));
+  EXPECT_EQ(start_of(kHere), 0u);
+}
+
+TEST_F(BlocksTest, ALongBlockIsNotForTheShortWays) {
+  blocks_->add(at(kHere), 8, Blocks::maker(1, 1));
+  EXPECT_TRUE(blocks_->add_short(at(kHere), Blocks::kLong - 1, Blocks::maker(1, 1)));
+  EXPECT_FALSE(blocks_->add_short(at(kHere), Blocks::kLong, Blocks::maker(1, 1)));
+  blocks_->add(at(kHere), 10 * Blocks::kLong, Blocks::maker(2, 2));
+  EXPECT_FALSE(blocks_->remove_short(at(kHere)));
+  EXPECT_EQ(start_of(kHere + 9 * Blocks::kLong), kHere) << "nothing was done";
+  EXPECT_TRUE(blocks_->remove(at(kHere)));
+}
+
 TEST_F(BlocksTest, ASmallBlockBehindALongOneIsItsOwn) {
-  blocks_->add(at(kHere), 100'000, 1, 1);
-  blocks_->add(at(kHere + 100'016), 16, 2, 2);
+  blocks_->add(at(kHere), 100'000, Blocks::maker(1, 1));
+  blocks_->add(at(kHere + 100'016), 16, Blocks::maker(2, 2));
   EXPECT_EQ(start_of(kHere + 99'999), kHere);
   EXPECT_EQ(start_of(kHere + 100'020), kHere + 100'016);
 }
