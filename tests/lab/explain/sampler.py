@@ -20,7 +20,7 @@ def built(*programs: str) -> dict[str, str]:
 
 
 # Two threads count in two blocks of one cache line until the sampler has caught some, in 30 s at most.  Then the program
-# ends as its argument says; "alone": at once, before there is a second thread.
+# ends as its argument says; "alone": at once, before there is a second thread; "fork": a child of it does all that.
 NEIGHBOURS = """
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,6 +28,7 @@ NEIGHBOURS = """
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #define CATCHES 4
@@ -43,6 +44,7 @@ __attribute__((noinline)) static void* make_one(void) { return malloc(8); }
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "alone") == 0) return 0;
+  if (strcmp(how, "fork") == 0 && make_one() != 0 && fork() != 0) return wait(0) < 0;
   count = (unsigned long (*)(char))dlsym(RTLD_DEFAULT, "loam_sharing_count");
   if (count == 0) return 3;
   void *one = make_one(), *other = make_one();

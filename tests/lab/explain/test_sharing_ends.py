@@ -35,6 +35,17 @@ def test_what_was_seen_before_a_crash_is_told(
     assert (CUT in result["words"]) == (not ending), "the run's own end is told once"
 
 
+@pytest.mark.alone  # two threads must meet
+def test_blocks_of_a_forked_child_are_its_own_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOAM_SHARING_WINDOW_US", "100000")
+    monkeypatch.setenv("LOAM_SHARING_PERIOD_US", "2000")
+    sampler.built()
+    performed = run.perform([str(compile_c(tmp_path, "forks", sampler.NEIGHBOURS)), "fork"], None)
+    (child,) = performed.processes
+    makers = {caught.block.thread for one in child.watches for caught in one.caught if caught.block is not None}
+    assert makers == {child.pid}, "its first thread made both, and not the thread of the parent that has called fork"
+
+
 def test_a_process_that_ended_before_a_word_was_written_is_passed_over(tmp_path: Path) -> None:
     empty, opened, whole = (tmp_path / f"watches.{n}" for n in range(3))
     empty.write_bytes(b"")
