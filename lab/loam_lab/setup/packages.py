@@ -58,7 +58,7 @@ PACKAGES = (
     ),
     Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
-    Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
+    Package("make", "command:make", ("fetch", "test"), "builds allocators from sources", unpacks=True),
     Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
     Package(
         f"gcc-{_V.gcc}-plugin-dev",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -330,7 +331,11 @@ def test_every_check_is_described(tmp_path: Path) -> None:
     for case in CASES:
         findings += list(case[0](view(tmp_path / case[0].__name__, case[1])))
     allocators = {finding.name for finding in tools.allocators(view(tmp_path, {}))}
-    assert {finding.name for finding in findings} - allocators - described == set()
+    # gcc-12-plugin-dev is gcc-14-plugin-dev on Debian 13.
+    names, described = (
+        {re.sub(r"-\d+-", "-N-", name) for name in of} for of in ({one.name for one in findings}, described)
+    )
+    assert names - allocators - described == set()
 
 
 def test_results_record_how_the_machine_was_set(tmp_path: Path) -> None:

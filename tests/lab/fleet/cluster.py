@@ -64,6 +64,12 @@ def lacking() -> str:
     return f"{missing[0]} is not installed" if missing else ""
 
 
+def _version() -> tuple[int, ...]:
+    """Of slurmd: (22, 5) for "slurm-wlm 22.05.8"."""
+    line = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(number) for number in line.split()[-1].split(".")[:2])
+
+
 def _ports(count: int) -> list[int]:
     taken = [socket.socket() for _ in range(count)]
     for one in taken:
@@ -87,6 +93,8 @@ class Cluster:
             _CONF.format(host=socket.gethostname().split(".")[0], folder=folder, user="root", ports=_ports(3),
                          cpus=os.cpu_count())
         )  # fmt: skip
+        if _version() >= (23, 11):  # it knows the word, and else wants /sys/fs/cgroup, which a root in a folder has not
+            (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         self.environment = {**os.environ, "SLURM_CONF": str(conf)}
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from loam_lab.base.errors import LoamError
-from loam_lab.dev.selfcheck import cost_table, exit_status, sharing
+from loam_lab.dev.selfcheck import cost_table, exit_status, line_ranks, sharing
 from loam_lab.dev.selfcheck.cost_table import Cost
 from loam_lab.dev.selfcheck.line_ranks import Program
 
@@ -26,6 +27,9 @@ def test_runs_alternate_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         return 2.0 + 0.5 * watched + len(order)
 
     monkeypatch.setattr(cost_table, "_wall_s", wall_s)
+    monkeypatch.setattr(
+        line_ranks, "asked", lambda program, machine: SimpleNamespace(command=lambda: [program.workload])
+    )
     one = cost_table.measured(QUEUE, 3)
     assert order == [True, False, False, True, True, False]
     assert (one.under_s, one.without_s) == ([3.5, 6.5, 7.5], [4.0, 5.0, 8.0])

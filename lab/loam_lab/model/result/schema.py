@@ -7,6 +7,7 @@ A test compares the file with what this writes.
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -21,7 +22,11 @@ FILE = "schema/result.schema.json"
 def document() -> dict[str, Any]:
     """The JSON schema of a result."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A result of Loam (result.json)"}
-    return head | msgspec.json.schema(Result)
+    of_result = msgspec.json.schema(Result)
+    for part in of_result["$defs"].values():
+        if "description" in part:  # a docstring, as Python 3.13 keeps it: without the indents of its lines
+            part["description"] = inspect.cleandoc(part["description"])
+    return head | of_result
 
 
 def text() -> str:

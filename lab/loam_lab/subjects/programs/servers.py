@@ -10,7 +10,8 @@ from collections.abc import Callable
 from loam_lab.setup import system
 from loam_lab.subjects.programs.running import Failed, Program, Session
 
-POSTGRES = f"/usr/lib/postgresql/{system.here().versions.postgresql}/bin"
+_VERSION = system.here().versions.postgresql
+POSTGRES = f"/usr/lib/postgresql/{_VERSION}/bin"
 READY_S = 60.0
 
 
@@ -147,6 +148,6 @@ PROGRAMS = (
             ("redis-server", "--version")),
     Program("redis-lists", ("redis-server",), "the length of a list and its first elements", _lists, 5000, 1_000_000,
             ("redis-server", "--version")),
-    Program("postgres", ("postgresql-15",), "totals and hashes of pgbench's tables", _postgres, 100, 10_000,
+    Program("postgres", (f"postgresql-{_VERSION}",), "totals and hashes of pgbench's tables", _postgres, 100, 10_000,
             (f"{POSTGRES}/postgres", "--version")),
 )  # fmt: skip
