@@ -41,6 +41,19 @@ def test_an_option_that_a_check_has_no_use_for_is_refused(typed: list[str], belo
     assert belongs in refused.value.line()
 
 
+@pytest.mark.parametrize(
+    ("typed", "refusal"),
+    [
+        (["--kind", ""], "is none of blocks"),
+        (["--percent", ""], "take numbers"),
+        (["--threads", ""], "take numbers"),
+    ],
+)
+def test_an_empty_value_is_no_default(typed: list[str], refusal: str) -> None:
+    with pytest.raises(LoamError, match=refusal):
+        sharing.main(typed)
+
+
 def document_of(cause: str, *, made: str = "make_block", named: bool = True, low: float = 0.1) -> dict[str, Any]:
     block = {"made": {"function": made}}
     return {

@@ -57,6 +57,10 @@ ONLY_FOR = {
     "repeats": ("", "--cost"), "seconds": ("", "--ranks"), "program": ("--ranks", "--cost"),
     "kind": ("",), "percent": ("",), "threads": ("",), "allocator": ("",), "burst_us": ("",),
 }  # fmt: skip
+DEFAULTS = {
+    "repeats": REPEATS, "seconds": SECONDS, "program": "", "kind": ",".join(KINDS), "percent": ",".join(map(str, PERCENTS)),
+    "threads": ",".join(map(str, THREADS)), "allocator": ",".join(ALLOCATORS), "burst_us": BURST_US,
+}  # fmt: skip
 _PLANTED = re.compile(r"sharers: ([0-9.]+) of the time")
 
 
@@ -176,7 +180,7 @@ def _check_typed(typed: Mapping[str, Any], check: str) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Print the table as Markdown, or with --json as JSON."""
     parser = subcommands.Parser("selfcheck", "sharing", __doc__)
-    # None where it was not typed: each of the three checks takes some of them.
+    # None where it was not typed: each of the three checks takes some of them, and DEFAULTS come after that is known.
     parser.add_argument("--repeats", type=subcommands.count, help=f"runs of each case ({REPEATS})")
     parser.add_argument("--seconds", type=float, help=f"of each run ({SECONDS:g})")
     parser.add_argument("--kind", help=f"of {', '.join(KINDS)}")
@@ -193,25 +197,24 @@ def main(arguments: Sequence[str]) -> int:
         raise LoamError("selfcheck sharing", None, "--ranks and --cost are two checks", "give one of them")
     check = "--ranks" if options.ranks else "--cost" if options.cost else ""
     _check_typed(vars(options), check)
-    repeats, seconds = options.repeats or REPEATS, options.seconds or SECONDS
-    names = [name for name in (options.program or "").split(",") if name]
+    for name, value in DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    names = [name for name in options.program.split(",") if name]
     if check == "--ranks":
         from loam_lab.dev.selfcheck import rank_table
 
-        return rank_table.compare(names, seconds, options.json)
+        return rank_table.compare(names, options.seconds, options.json)
     if check == "--cost":
         from loam_lab.dev.selfcheck import cost_table
 
-        return cost_table.compare(names, repeats, options.json)
-    kinds = options.kind.split(",") if options.kind else list(KINDS)
+        return cost_table.compare(names, options.repeats, options.json)
+    kinds = options.kind.split(",")
     for kind in kinds:
         if kind not in KINDS:
             raise LoamError("--kind", kind, f"is none of {', '.join(KINDS)}", "choose one of them")
     try:
-        percents, threads = (
-            [int(one) for one in text.split(",")] if text else list(default)
-            for text, default in ((options.percent, PERCENTS), (options.threads, THREADS))
-        )
+        percents, threads = ([int(one) for one in text.split(",")] for text in (options.percent, options.threads))
     except ValueError:
         raise LoamError("selfcheck sharing", None, "--percent and --threads take numbers", "such as 5,20") from None
     if exit_status.refused(run.check_machine):
@@ -223,9 +226,8 @@ def main(arguments: Sequence[str]) -> int:
         print("| kind | share | threads | allocator | found | covered | names a line |")
         print("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
     rows = []
-    allocators = options.allocator.split(",") if options.allocator else ALLOCATORS
-    for case in cases(kinds, percents, threads, allocators):
-        one = row(case, planted, repeats, seconds, options.burst_us or BURST_US)
+    for case in cases(kinds, percents, threads, options.allocator.split(",")):
+        one = row(case, planted, options.repeats, options.seconds, options.burst_us)
         rows.append(one)
         if not options.json:
             figures = (
@@ -234,7 +236,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"| {case.kind} | {case.percent} % | {case.threads} | {case.allocator} | {figures} |", flush=True)
     if options.json:
         print(json.dumps({"schema": 1, "rows": [{**asdict(one), "holds": one.holds} for one in rows]}, indent=1))
-    if repeats < REPEATS:
+    if options.repeats < REPEATS:
         console.note(f"fewer than {REPEATS} repeats do not tell whether the figures hold")
         return exit_status.TOO_FEW
     return status(rows)
