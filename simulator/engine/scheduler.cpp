@@ -21,11 +21,15 @@ void forget(Thread& thread) {
   delete &thread;
 }
 
-void Scheduler::start(unsigned cores, std::uint64_t quantum, Thread& main) noexcept {
-  cores_ = cores;
+void Scheduler::start(const Machine& machine, std::uint64_t quantum, Thread& main) noexcept {
+  machine_ = &machine;
+  cores_ = machine.cores;
   quantum_ = quantum;
-  earliest_.init(cores);
-  for (unsigned i = 0; i < kCoresMax; ++i) all_[i].number = i;
+  earliest_.init(cores_);
+  for (unsigned i = 0; i < kCoresMax; ++i) {
+    all_[i].number = i;
+    all_[i].interrupt_at = next_interrupt(all_[i]);
+  }
   Core& core = all_[0];
   core.threads = 1;
   core.running = core.last = &main;
@@ -33,7 +37,7 @@ void Scheduler::start(unsigned cores, std::uint64_t quantum, Thread& main) noexc
   earliest_.set(0, 0);
   now.core = &core;
   now.thread = &main;
-  now.limit = settings.cycles_max + 1;
+  now.limit = std::min(core.interrupt_at, settings.cycles_max + 1);
 }
 
 void Scheduler::enqueue(Thread& thread, Core& core) noexcept {
@@ -79,7 +83,10 @@ void Scheduler::set_key(const Core& core) noexcept {
 // The core, which runs nobody, takes one of its queue.
 void Scheduler::dispatch(Core& core, Thread& thread) noexcept {
   unqueue(thread, core);
-  core.clock = std::max(core.clock, thread.runnable_at);
+  if (core.clock < thread.runnable_at) {
+    core.clock = thread.runnable_at;
+    core.interrupt_at = next_interrupt(core);  // those of an idle core cost nothing
+  }
   if (thread.waits_in != nullptr) thread.timed_out = true;  // nobody woke it: its time came
   if (core.last != &thread) core.clock += kExchangeCycles;
   core.last = core.running = &thread;
@@ -105,6 +112,18 @@ void Scheduler::release(Core& core) noexcept {
   core.running = nullptr;
 }
 
+// One for all that were due, if it was in native code for long.
+void Scheduler::interrupt(Core& core) noexcept {
+  core.interrupt_at = next_interrupt(core);
+  core.clock += machine_->interrupt_cycles;
+  set_key(core);
+}
+
+std::uint64_t Scheduler::next_interrupt(const Core& core) const noexcept {
+  if (machine_->interrupt_every_cycles == 0 || machine_->interrupt_cycles == 0) return kNever;
+  return machine_->next_interrupt(core.number, core.clock);
+}
+
 void Scheduler::go() {
   set_key(*now.core);
   if (decide_ != nullptr) return go_as_decided();
@@ -122,9 +141,13 @@ void Scheduler::go() {
       hand_over(core, *due);
       continue;
     }
+    if (core.interrupt_at <= core.clock) {
+      interrupt(core);
+      continue;
+    }
     now.next = second;
     now.limit = std::min({second == kNever ? kNever : second + quantum_, due == nullptr ? kNever : due->due_at,
-                          settings.cycles_max + 1});
+                          core.interrupt_at, settings.cycles_max + 1});
     return go_on(core);
   }
 }

@@ -6,13 +6,15 @@
 //
 //   C1 earliest_ has the time of each core's next event: its clock while it runs a thread, else when its queue has one that can
 //      run; ~0 if neither.
-//   C2 limit = min(next + quantum, when the current core's queue has one that is due): where the current thread must ask.
+//   C2 limit = min(next + quantum, when the current core's queue has one that is due, or it is interrupted): where the current
+//      thread must ask.
 //   C3 next = the least key of the other cores.
 #pragma once
 
 #include "simulator/engine/thread.hpp"
 #include "simulator/model/core_set.hpp"
 #include "simulator/model/earliest.hpp"
+#include "simulator/model/machine.hpp"
 
 #include <cstdint>
 
@@ -20,6 +22,7 @@ namespace loam::simulator {
 
 struct alignas(64) Core {
   std::uint64_t clock = 0;
+  std::uint64_t interrupt_at = kNever;
   unsigned number = 0;
   unsigned threads = 0;  // placed on it
   Thread* running = nullptr;
@@ -44,7 +47,7 @@ inline constexpr std::uint64_t kSliceCycles = 2'000'000;
 
 class Scheduler {
  public:
-  void start(unsigned cores, std::uint64_t quantum, Thread& main) noexcept;
+  void start(const Machine& machine, std::uint64_t quantum, Thread& main) noexcept;
 
   unsigned cores() const noexcept { return cores_; }
   const Core& core(unsigned number) const noexcept { return all_[number]; }
@@ -86,12 +89,15 @@ class Scheduler {
   void dispatch(Core& core, Thread& thread) noexcept;
   void hand_over(Core& core, Thread& thread) noexcept;
   void release(Core& core) noexcept;
+  void interrupt(Core& core) noexcept;
+  std::uint64_t next_interrupt(const Core& core) const noexcept;
   void go();
   void go_as_decided();
   void go_on(Core& core);
 
   Core all_[kCoresMax];
   Earliest earliest_;  // C1
+  const Machine* machine_ = nullptr;
   unsigned cores_ = 0;
   std::uint64_t quantum_ = 0;
   std::uint64_t switches_ = 0;

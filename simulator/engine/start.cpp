@@ -130,7 +130,7 @@ int begin(int count, char** words, char** environment) {
   for (unsigned i = 0; i < machine.cores; ++i) CPU_SET(i, &main_thread.allowed);
   threads[thread_count++] = &main_thread;
   main_thread.handle = pthread_self();
-  scheduler.start(machine.cores, settings.check != Check::none ? 0 : settings.quantum.value_or(machine.quantum_cycles),
+  scheduler.start(machine, settings.check != Check::none ? 0 : settings.quantum.value_or(machine.quantum_cycles),
                   main_thread);
   run_main_on_own_stack(main_thread, run_program);
 }

@@ -4,6 +4,7 @@
 #include "simulator/engine/fail.hpp"
 #include "simulator/engine/scheduler.hpp"
 #include "simulator/engine/settings.hpp"
+#include "simulator/engine/the_machine.hpp"
 #include "simulator/engine/waiters.hpp"
 
 namespace loam::simulator {
@@ -39,7 +40,12 @@ void fail_stuck(std::uint64_t cycles) {
   say("the program did not end within {} simulated cycles (LOAM_SIM_CYCLES_MAX={}): livelock, or too much work", cycles,
       settings.cycles_max);
   say_threads();
-  if (checker != nullptr) checker->say_how();
+  if (checker != nullptr)
+    checker->say_how();
+  else if (the_machine().interrupt_every_cycles == 0 || the_machine().interrupt_cycles == 0)
+    say("  threads that hinder each other in step may go on for ever: this machine has no interrupts "
+        "(interrupt.every_cycles, "
+        "interrupt.cycles)");
   leave();
 }
 

@@ -78,7 +78,10 @@ struct Machine {
   ReadCapacity read_capacity = ReadCapacity::l1;
   std::uint32_t written_lines = 0;  // at most so many in a transaction; 0: what the first-level cache holds
   std::uint32_t begin_cycles = 0, commit_cycles = 0, abort_cycles = 0;
-  std::uint64_t interrupt_cycles = 0;  // a core is interrupted each time so many have passed; 0: never
+
+  // Each core is interrupted whenever so many cycles have passed (0: never), and is busy with it for so long (the engine).
+  std::uint64_t interrupt_every_cycles = 0;
+  std::uint32_t interrupt_cycles = 0;
 
   // For the engine: the model itself does not use them.
   std::uint64_t hot_cycles = 20000;  // how long a line that changed hands is hot (is_hot() uses it)
@@ -93,6 +96,11 @@ struct Machine {
   unsigned node_of(unsigned core) const noexcept { return core / cores_per_node(); }
   unsigned group_of(unsigned core) const noexcept { return core / l2.shared_by; }
   unsigned groups() const noexcept { return cores / l2.shared_by; }
+  // When the core is interrupted next; not all cores at once. Only where they are interrupted at all.
+  std::uint64_t next_interrupt(unsigned core, std::uint64_t now) const noexcept {
+    const std::uint64_t phase = interrupt_every_cycles / cores * core;
+    return ((now + phase) / interrupt_every_cycles + 1) * interrupt_every_cycles - phase;
+  }
   // The level between two cores, or a core and itself (0).
   unsigned level(unsigned a, unsigned b) const noexcept {
     if (group_of(a) == group_of(b)) return 0;

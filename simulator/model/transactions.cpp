@@ -132,10 +132,7 @@ std::uint64_t Model::begin_transaction(unsigned core, std::uint64_t now) {
   ++state_.cores[core].counts.begins;
   tx.active = true;
   tx.begun = now;
-  if (const std::uint64_t period = machine.interrupt_cycles; period != 0) {
-    const std::uint64_t phase = period / machine.cores * core;  // not all cores at once
-    tx.interrupt_at = ((now + phase) / period + 1) * period - phase;
-  }
+  if (machine.interrupt_every_cycles != 0) tx.interrupt_at = machine.next_interrupt(core, now);
   return machine.begin_cycles;
 }
 

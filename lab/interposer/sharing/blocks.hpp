@@ -39,7 +39,7 @@ class Blocks {
     Shadow::Word* word = word_at(block, true);
     if (word == nullptr) return;
     // relaxed: who frees the block got it from this thread, in an order that the program made.
-    word->store(word_of(bytes, maker), std::memory_order_relaxed);
+    word->store(static_cast<std::uint64_t>(maker) | std::min(bytes, kBytesMask), std::memory_order_relaxed);
     if (bytes >= kLong) [[unlikely]]
       add_long(reinterpret_cast<std::uintptr_t>(block), bytes);
   }
@@ -66,13 +66,11 @@ class Blocks {
 
   // Whether it was known.
   bool remove(void* block) noexcept {
+    if (remove_short(block)) return true;
     Shadow::Word* word = word_at(block, false);
-    if (word == nullptr) return false;
-    const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: as in add()
-    if (known == 0) return false;
+    if (word == nullptr || word->load(std::memory_order_relaxed) == 0) return false;  // relaxed: as in add()
     word->store(0, std::memory_order_relaxed);
-    if ((known & kBytesMask) >= kLong) [[unlikely]]
-      remove_long(reinterpret_cast<std::uintptr_t>(block));
+    remove_long(reinterpret_cast<std::uintptr_t>(block));
     return true;
   }
 
@@ -117,10 +115,6 @@ class Blocks {
   Shadow::Word* word_at(const void* block, bool make) noexcept {
     const bool upper = (reinterpret_cast<std::uintptr_t>(block) & kHalf) != 0;
     return (upper ? upper_ : shadow_).word(block, make);
-  }
-
-  static std::uint64_t word_of(std::uint64_t bytes, Maker maker) noexcept {
-    return static_cast<std::uint64_t>(maker) | std::min(bytes, kBytesMask);
   }
 
   static Block block_of(std::uintptr_t start, std::uint64_t bytes, std::uint64_t known) noexcept {

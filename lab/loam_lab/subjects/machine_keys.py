@@ -25,7 +25,7 @@ NUMBERS: dict[str, tuple[int, int]] = {
     "atomic.cycles": (0, CYCLES_MAX), "fence.cycles": (0, CYCLES_MAX), "store_buffer.entries": (0, 64),
     "transactions.written_lines": (0, 1 << 20), "transactions.begin_cycles": (0, CYCLES_MAX),
     "transactions.commit_cycles": (0, CYCLES_MAX), "transactions.abort_cycles": (0, CYCLES_MAX),
-    "transactions.interrupt_cycles": (0, 1 << 40),
+    "interrupt.every_cycles": (0, 1 << 40), "interrupt.cycles": (0, CYCLES_MAX),
     "engine.hot_cycles": (0, 1 << 40), "engine.quantum_cycles": (0, CYCLES_MAX),
     "core.megahertz": (1, 100_000), "core.access_cycles": (0, CYCLES_MAX),
     "thread.block_cycles": (0, CYCLES_MAX), "thread.wake_cycles": (0, CYCLES_MAX),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import sampled
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.sharing import run
@@ -115,10 +116,7 @@ def test_a_wrong_program_is_told_before_anything_runs(monkeypatch: pytest.Monkey
 @pytest.mark.exhaustive
 def test_lines_that_are_used_by_known_weights_are_ranked_so() -> None:
     """On the host by shares of time, on the simulated machine by time and moves: all as often as the program uses them."""
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        pytest.skip(f"not run: {problem}")
+    sampled.skip_without_events()
     sharing.program()
     ranking = weighted_lines.ranked(5.0)
     names = [one.name.partition(" ")[0] for one in ranking.both]

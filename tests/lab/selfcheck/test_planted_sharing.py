@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sampled
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain.sharing import run
 from loam_lab.dev.selfcheck import sharing
 from loam_lab.dev.selfcheck.sharing import Case, Row
 
@@ -17,10 +17,7 @@ NOTHING = Case("nothing", 0, 2, "glibc")
 
 @pytest.fixture(scope="module")
 def program() -> str:
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        pytest.skip(f"not run: {problem}")
+    sampled.skip_without_events()
     return sharing.program()
 
 

@@ -34,7 +34,7 @@ def test_an_abort_puts_back_memory_locals_blocks_and_ends_before_a_system_call(p
 
 def test_an_interrupt_aborts() -> None:
     """One each 100 cycles lets no transaction of 100 lines commit."""
-    machine = {**WITH, "transactions.interrupt_cycles": "100"}
+    machine = {**WITH, "interrupt.every_cycles": "100"}
     assert numbers("simulated-transactions", "written", 100, 64, machine=machine)["status"] != 0
 
 

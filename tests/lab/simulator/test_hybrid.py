@@ -70,7 +70,7 @@ def test_short_disjoint_sections_commit_in_hardware(threads: int) -> None:
 
 def test_short_disjoint_sections_commit_in_hardware_beside_interrupts() -> None:
     """One each 20 000 cycles, some hundred sections."""
-    machine = {**WITH, "transactions.interrupt_cycles": "20000"}
+    machine = {**WITH, "interrupt.every_cycles": "20000"}
     done = start(PROGRAM, "disjoint", 4, 4_000, machine=machine)
     counts = {key: int(value) for key, _, value in (word.partition("=") for word in done.stdout.split())}
     assert 0.98 * counts["commits"] <= counts["hardware"] < counts["commits"]

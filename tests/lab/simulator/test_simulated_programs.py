@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 from simulating import MACHINE, start, statistics
 
+# Without them two threads that give way to each other in step, as in std::scoped_lock of two locks, may do so without end.
+INTERRUPTED = {"interrupt.every_cycles": "1000000", "interrupt.cycles": "5000"}
+
 
 @pytest.mark.parametrize("engine", ["fibers", "threads"])
 @pytest.mark.parametrize("cores", [1, 8])
 def test_programs_with_threads_run(cores: int, engine: str) -> None:
-    machine = MACHINE if cores == 8 else {**MACHINE, "cores": "1", "nodes": "1", "l2.shared_by": "1"}
+    machine = {**MACHINE, **INTERRUPTED}
+    if cores == 1:
+        machine |= {"cores": "1", "nodes": "1", "l2.shared_by": "1"}
     done = start("simulated-threads", "all", machine=machine, environment={"LOAM_SIM_ENGINE": engine})
     assert done.stdout == "done\n", done.stdout + done.stderr
     assert done.returncode == 0
@@ -32,6 +37,36 @@ def test_a_livelock_ends_with_a_message() -> None:
     assert done.returncode == 2
     assert "did not end within" in done.stderr
     assert "LOAM_SIM_CYCLES_MAX=10000000" in done.stderr
+    assert "this machine has no interrupts (interrupt.every_cycles, interrupt.cycles)" in done.stderr
+    machine = {**MACHINE, **INTERRUPTED}
+    done = start("simulated-threads", "livelock", machine=machine, environment={"LOAM_SIM_CYCLES_MAX": "10000000"})
+    assert "did not end within" in done.stderr and "interrupt" not in done.stderr
+
+
+def test_an_interrupt_takes_time_of_its_core(tmp_path: Path) -> None:
+    """One thread: each time that 10 000 cycles have passed 300 more do, so that one in 9700 of its own cycles is met."""
+    plain, interrupted = (
+        statistics(tmp_path, "simulated-memory", "stores", 1, 64, 100_000, machine={**MACHINE, **own})["cycles"]
+        for own in ({}, {"interrupt.every_cycles": "10000", "interrupt.cycles": "300"})
+    )
+    met, rest = divmod(interrupted - plain, 300)
+    assert rest == 0
+    assert met == pytest.approx(plain / 9700, abs=4)
+
+
+def test_an_interrupt_of_no_cycles_changes_no_time(tmp_path: Path) -> None:
+    plain, interrupted = (
+        statistics(tmp_path, "simulated-memory", "ping-pong", 500, machine={**MACHINE, **own})["cycles"]
+        for own in ({}, {"interrupt.every_cycles": "10000"})
+    )
+    assert plain == interrupted
+
+
+def test_threads_that_give_way_to_each_other_in_step_end_where_interrupts_disturb_them() -> None:
+    """Eight threads take two locks by std::scoped_lock. Without interrupts one seed in ten or so never ends."""
+    for seed in range(1, 13):
+        done = start("simulated-threads", "all", machine={**MACHINE, **INTERRUPTED}, seed=seed)
+        assert done.stdout == "done\n", (seed, done.stdout + done.stderr)
 
 
 def test_a_loop_without_accesses_is_named() -> None:

@@ -73,7 +73,7 @@ TEST(Invariants, NoCoherence) { check(kTiny + "coherence=none"); }
 TEST(Invariants, RequesterWins) { check(kTiny + "transactions.policy=requester-wins"); }
 TEST(Invariants, RequesterWinsWithReadersFurtherOut) {
   for (const char* const reads : {"l2", "unlimited"})
-    check(kTiny + "transactions.policy=requester-wins;transactions.interrupt_cycles=5000;transactions.reads=" + reads);
+    check(kTiny + "transactions.policy=requester-wins;interrupt.every_cycles=5000;transactions.reads=" + reads);
 }
 TEST(Invariants, RequesterWinsInInclusiveCaches) {
   check(kTiny +

@@ -219,7 +219,7 @@ TEST(Abort, BytesOfACommittedWriteAre) {
 }
 
 TEST(Abort, AnInterruptEndsTheTransactionThatItMeets) {
-  Trace trace(kEager + "transactions.interrupt_cycles=1000");
+  Trace trace(kEager + "interrupt.every_cycles=1000");
   trace.clocks[0] = 900;
   trace.begin(0);
   trace.read(0, kBase);  // 940 to 1140
