@@ -5,6 +5,7 @@
 //   insert); the next update removes the key that this thread inserted last.
 // Dispatch is by type once per run; the loop holds no indirect call.
 #include "workloads/transactional/shared/intset.hpp"
+#include "workloads/transactional/shared/overwriting.hpp"
 
 #include "runtime/platform/compiler.hpp"
 #include "structures/sets.hpp"
@@ -31,6 +32,14 @@ bool remove(Set& set, std::int64_t key) {
 }
 
 template <class SyncType, class Set>
+bool remove_overwriting(Set& set, std::int64_t key) {
+  return SyncType::update([&set, key](auto& access) LOAM_WHOLE {
+    Overwriting over(access);
+    return set.remove(over, key);
+  });
+}
+
+template <class SyncType, class Set>
 bool contains(const Set& set, std::int64_t key) {
   return SyncType::read_only([&set, key](auto& access) LOAM_WHOLE { return set.contains(access, key); });
 }
@@ -38,7 +47,8 @@ bool contains(const Set& set, std::int64_t key) {
 // The worker's loop: as long as the pace goes on. Everything it touches per operation is local, but the pace.
 // One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class SyncType, class Set, class Keys>
-LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
+LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Set& set, bool overwrites, Keys& thread_keys, WorkerResult& result,
+                                             Pace& pace) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;
@@ -50,7 +60,7 @@ LOAM_CALLED_AS_WRITTEN std::uint64_t operate(Set& set, Keys& thread_keys, Worker
         const std::int64_t key = keys.key();
         if (insert<SyncType>(set, key)) outstanding = key;
       } else {
-        if (!remove<SyncType>(set, outstanding)) ++lost;
+        if (!(overwrites ? remove_overwriting<SyncType>(set, outstanding) : remove<SyncType>(set, outstanding))) ++lost;
         outstanding = kNoKey;
       }
     }
@@ -66,10 +76,10 @@ void work(Set& set, const Settings& settings, Team::Member& member) {
   Keys keys(settings, member.index() + 1);
   WorkerResult& result = worker_results()[member.index()];
   member.wait_for_start();
-  operate<SyncType>(set, keys, result, member.warm_up());
+  operate<SyncType>(set, settings.overwrites, keys, result, member.warm_up());
 
   const TmCounters before = tm_counters<SyncType>();
-  member.timed([&](Pace& pace) { result.operations = operate<SyncType>(set, keys, result, pace); },
+  member.timed([&](Pace& pace) { result.operations = operate<SyncType>(set, settings.overwrites, keys, result, pace); },
                settings.operations);
   (result.counters = tm_counters<SyncType>()) -= before;
   SyncType::thread_exit();

@@ -81,6 +81,8 @@ void check_parameters(const ParameterValues& parameters) {
   const std::string_view structure = parameters.choice("structure");
   if (structure != "list" && structure != "tree" && structure != "hash")
     reject("-p structure", structure, "plain has list, hash and tree alone", "choose another --sync");
+  if (const std::string_view frees = parameters.choice("frees"); frees != "plain")
+    reject("-p frees", frees, "plain frees plainly alone", "choose another --sync");
   workload(run_intset).check(parameters);
 }
 

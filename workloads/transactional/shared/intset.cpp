@@ -13,6 +13,7 @@ constexpr std::int64_t kRangeMax = 1 << 26;
 
 constexpr std::string_view kGenerators[] = {"fast", "erand48"};
 constexpr std::string_view kHashes[] = {"multiplicative", "identity"};
+constexpr std::string_view kFrees[] = {"plain", "overwriting"};
 
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("structure", Sets::kNames, "what the set is made of")
@@ -31,6 +32,10 @@ constexpr ParameterSpec kParameters[] = {
                           "fast: one draw of xoroshiro128++ per operation; erand48: two draws of libc's generator"),
     ParameterSpec::choice("hash", kHashes,
                           "hash set only: multiplicative spreads the keys, identity packs them densely"),
+    ParameterSpec::choice(
+        "frees", kFrees,
+        "overwriting: a removal writes each word of the node that it frees, as TinySTM's stm_free does, so "
+        "that whoever has read it, or shares its ownership record, aborts"),
 };
 
 void check_parameters(const ParameterValues& parameters) {
@@ -60,6 +65,7 @@ Settings::Settings(const Options& options)
     : structure(options.parameters.choice("structure")),
       multiplicative(options.parameters.choice("hash") == "multiplicative"),
       erand48(options.parameters.choice("generator") == "erand48"),
+      overwrites(options.parameters.choice("frees") == "overwriting"),
       range(static_cast<std::uint32_t>(options.parameters.integer("range"))),
       update_percent(static_cast<std::uint32_t>(options.parameters.integer("update_percent"))),
       seed(options.seed),

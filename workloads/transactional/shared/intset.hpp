@@ -28,6 +28,7 @@ struct Settings {
 
   std::string_view structure;
   bool multiplicative, erand48;
+  bool overwrites;  // each word of a node that a removal frees
   std::uint32_t range, update_percent;
   std::uint64_t seed, elements, duration_ms;  // duration_ms 0: `operations` per thread
   std::uint64_t operations;                   // ~0: no limit
