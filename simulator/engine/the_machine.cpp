@@ -1,6 +1,7 @@
 #include "simulator/engine/the_machine.hpp"
 
 #include "simulator/engine/fail.hpp"
+#include "simulator/engine/random.hpp"
 #include "simulator/engine/settings.hpp"
 
 namespace loam::simulator {
@@ -11,6 +12,8 @@ Machine read() {
   char buffer[512];
   if (const auto problem = parse_machine(settings.machine, machine, buffer); !problem.empty())
     fail("LOAM_SIM_MACHINE: {}", problem);
+  if (machine.interrupt_every_cycles != 0)
+    machine.interrupt_phase = seeded("interrupts") % machine.interrupt_every_cycles;
   return machine;
 }
 

@@ -82,6 +82,9 @@ struct Machine {
   // Each core is interrupted whenever so many cycles have passed (0: never), and is busy with it for so long (the engine).
   std::uint64_t interrupt_every_cycles = 0;
   std::uint32_t interrupt_cycles = 0;
+  // So much earlier for the first core. No key: the engine draws it from the seed, so that not each run of a program is interrupted
+  // at the same places.
+  std::uint64_t interrupt_phase = 0;
 
   // For the engine: the model itself does not use them.
   std::uint64_t hot_cycles = 20000;  // how long a line that changed hands is hot (is_hot() uses it)
@@ -98,7 +101,7 @@ struct Machine {
   unsigned groups() const noexcept { return cores / l2.shared_by; }
   // When the core is interrupted next; not all cores at once. Only where they are interrupted at all.
   std::uint64_t next_interrupt(unsigned core, std::uint64_t now) const noexcept {
-    const std::uint64_t phase = interrupt_every_cycles / cores * core;
+    const std::uint64_t phase = interrupt_phase + interrupt_every_cycles / cores * core;
     return ((now + phase) / interrupt_every_cycles + 1) * interrupt_every_cycles - phase;
   }
   // The level between two cores, or a core and itself (0).
