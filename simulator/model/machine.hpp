@@ -82,8 +82,8 @@ struct Machine {
   // Each core is interrupted whenever so many cycles have passed (0: never), and is busy with it for so long (the engine).
   std::uint64_t interrupt_every_cycles = 0;
   std::uint32_t interrupt_cycles = 0;
-  // So much earlier for the first core. No key: the engine draws it from the seed, so that not each run of a program is interrupted
-  // at the same places.
+  // So much earlier for the first core. No key: the engine draws it from the seed, so that not each run of a program is
+  // interrupted at the same places.
   std::uint64_t interrupt_phase = 0;
 
   // For the engine: the model itself does not use them.
