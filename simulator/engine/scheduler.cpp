@@ -120,7 +120,7 @@ void Scheduler::interrupt(Core& core) noexcept {
 }
 
 std::uint64_t Scheduler::next_interrupt(const Core& core) const noexcept {
-  if (machine_->interrupt_every_cycles == 0 || machine_->interrupt_cycles == 0) return kNever;
+  if (!machine_->interrupts_take_time()) return kNever;
   return machine_->next_interrupt(core.number, core.clock);
 }
 

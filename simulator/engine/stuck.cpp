@@ -42,10 +42,9 @@ void fail_stuck(std::uint64_t cycles) {
   say_threads();
   if (checker != nullptr)
     checker->say_how();
-  else if (the_machine().interrupt_every_cycles == 0 || the_machine().interrupt_cycles == 0)
+  else if (!the_machine().interrupts_take_time())
     say("  threads that hinder each other in step may go on for ever: this machine has no interrupts "
-        "(interrupt.every_cycles, "
-        "interrupt.cycles)");
+        "(interrupt.every_cycles, interrupt.cycles)");
   leave();
 }
 

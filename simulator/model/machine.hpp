@@ -99,6 +99,7 @@ struct Machine {
   unsigned node_of(unsigned core) const noexcept { return core / cores_per_node(); }
   unsigned group_of(unsigned core) const noexcept { return core / l2.shared_by; }
   unsigned groups() const noexcept { return cores / l2.shared_by; }
+  bool interrupts_take_time() const noexcept { return interrupt_every_cycles != 0 && interrupt_cycles != 0; }
   // When the core is interrupted next; not all cores at once. Only where they are interrupted at all.
   std::uint64_t next_interrupt(unsigned core, std::uint64_t now) const noexcept {
     const std::uint64_t phase = interrupt_phase + interrupt_every_cycles / cores * core;

@@ -54,6 +54,20 @@ def test_an_interrupt_takes_time_of_its_core(tmp_path: Path) -> None:
     assert met == pytest.approx(plain / 9700, abs=4)
 
 
+def test_a_seed_moves_the_interrupts(tmp_path: Path) -> None:
+    """Where interrupts are twice as far apart as the run is long, it meets one with some seeds and none with others."""
+
+    def cycles(seed: int, **own: str) -> int:
+        machine = {**MACHINE, **own}
+        return int(
+            statistics(tmp_path, "simulated-memory", "stores", 1, 64, 100_000, machine=machine, seed=seed)["cycles"]
+        )
+
+    plain = cycles(1)
+    apart = {"interrupt.every_cycles": str(2 * plain), "interrupt.cycles": "300"}
+    assert {cycles(seed, **apart) - cycles(seed) for seed in range(1, 11)} == {0, 300}
+
+
 def test_an_interrupt_of_no_cycles_changes_no_time(tmp_path: Path) -> None:
     plain, interrupted = (
         statistics(tmp_path, "simulated-memory", "ping-pong", 500, machine={**MACHINE, **own})["cycles"]
