@@ -198,12 +198,18 @@ class Design {
   Heap* own_heap(Front& front) noexcept {
     return factors_.is(Heaps::processor) ? heap_at(1 + this_processor() % heap_count_) : front.heap;
   }
-  // The heap that the thread had last, or the next one that is free, which it has from now on.
+  // The heap that the thread had last, or the next one that is free, which it has from now on; another one only where all
+  // are locked (paper 000, table 1).
   Heap* lock_any(Front& front) noexcept {
+    const auto number_at = [&](unsigned i) { return 1 + (front.heap->number - 1 + i) % heap_count_; };
     for (unsigned i = 0; i < heap_count_; ++i) {
-      Heap* const heap = heap_at(1 + (front.heap->number - 1 + i) % heap_count_);
-      if (heap == nullptr || !heap->lock.try_lock()) continue;
-      return front.heap = heap;
+      Heap* const heap = table_[number_at(i)].load(std::memory_order_acquire);  // design.A
+      if (heap != nullptr && heap->lock.try_lock()) return front.heap = heap;
+    }
+    for (unsigned i = 0; i < heap_count_; ++i) {
+      if (table_[number_at(i)].load(std::memory_order_acquire) != nullptr) continue;  // design.A
+      Heap* const heap = heap_at(number_at(i));
+      if (heap != nullptr && heap->lock.try_lock()) return front.heap = heap;
     }
     front.heap->lock.lock();
     return front.heap;

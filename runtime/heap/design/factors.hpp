@@ -31,7 +31,7 @@ enum class Purge : std::uint64_t { never, at_once };
 struct Factors {
   std::uint64_t metadata = 0, return_to = 0, heaps = 0, guard = 0, classes = 0, order = 0, carve = 0, pool = 0,
                 purge = 0;
-  std::uint64_t slab = 65536, slab_used = 0, heap_bytes = 0, heap_count = 0, least = 8, header = 128;
+  std::uint64_t slab = 65536, slab_used = 0, heap_bytes = 0, first_heap = 0, heap_count = 0, least = 8, header = 128;
   std::uint64_t cache = 32, cache_largest = 32768, batch = 16, batch_grows = 0, emptiness = 0;
 
   bool is(Metadata v) const noexcept { return metadata == static_cast<std::uint64_t>(v); }
@@ -55,12 +55,12 @@ struct FactorRow {
 // What is known of a slab has room in the least header (heaps.hpp asserts it).
 inline constexpr std::uint64_t kHeaderLeast = 128;
 
-inline constexpr std::array<FactorRow, 20> kFactorTable{{
+inline constexpr std::array<FactorRow, 21> kFactorTable{{
     // where a block's class and slab are looked up: a table beside all blocks, the slab's first lines, or 8 bytes in front
     {"metadata", &Factors::metadata, {"beside", "slab", "block"}},
     // who gets a block that another heap's slab holds: the cache of the thread that frees it, or its slab at once
     {"return-to", &Factors::return_to, {"thread", "owner"}},
-    // heaps of slabs: for each thread, each processor, a number of them in turn, another one only on contention, or one
+    // heaps of slabs: for each thread, each processor, a number of them in turn, another one only where all are locked, or one
     {"heaps", &Factors::heaps, {"thread", "processor", "arenas", "contended", "one"}},
     // how a heap is shared: a lock, its thread alone and an atomic list of what others free, a hardware transaction, or
     // one where there are any and a lock else
@@ -81,6 +81,9 @@ inline constexpr std::array<FactorRow, 20> kFactorTable{{
     {"slab-used", &Factors::slab_used, {}, 0, 1 << 21},
     // bytes of the pieces of addresses that heaps cut their slabs from, multiples of which they begin at; 0: no pieces
     {"heap-bytes", &Factors::heap_bytes, {}, 0, 1 << 28},
+    // bytes at the start of the first heap's first piece that serve no block: a heap at the program break begins at no
+    // multiple of heap-bytes; where slab=0
+    {"first-heap", &Factors::first_heap, {}, 0, 1 << 27},
     // heaps; 0: four per processor. Of heaps=arenas and heaps=contended
     {"heap-count", &Factors::heap_count, {}, 0, 512},
     // bytes of the shortest block
@@ -129,6 +132,8 @@ inline std::string_view misfit(const Factors& f) noexcept {
   if (f.heap_bytes != 0 && (!std::has_single_bit(f.heap_bytes) || f.heap_bytes < f.slab))
     return "heap-bytes must be 0 or a power of two, at least slab";
   if (f.slab == 0 && f.heap_bytes < (1 << 20)) return "heap-bytes must be at least 1048576 where slab=0";
+  if (f.first_heap != 0 && (f.slab != 0 || f.first_heap % 16 != 0 || f.first_heap > f.heap_bytes / 2))
+    return "first-heap needs slab=0, and must be a multiple of 16, at most half of heap-bytes";
   if (f.least != 8 && f.least != 16 && f.least != 32) return "least must be 8, 16 or 32";
   if (f.is(Metadata::slab) && f.header % 16 != 0) return "header must be a multiple of 16";
   if (f.is(Metadata::slab) && f.header > (f.slab_used != 0 ? f.slab_used : f.slab) / 4)

@@ -246,7 +246,9 @@ class HeapSet {
         heap.end = nullptr;
         return nullptr;
       }
+      const bool first = heap.number == 1 && heap.end == nullptr;
       heap.end = heap.at + factors_->heap_bytes;
+      if (first) heap.at += factors_->first_heap;
     }
     std::byte* const at = heap.at;
     heap.at += bytes;

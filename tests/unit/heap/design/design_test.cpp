@@ -97,36 +97,78 @@ std::vector<std::size_t> strides_of(Made& made) {
 }
 using Strides = std::vector<std::size_t>;
 
+// Of heaps that one thread holds, as another thread finds them.
+class Held {
+ public:
+  explicit Held(std::initializer_list<Heap*> heaps) : heaps_(heaps) {
+    for (Heap* const heap : heaps_) heap->lock.lock();
+  }
+  ~Held() {
+    for (Heap* const heap : heaps_) heap->lock.unlock();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  std::vector<Heap*> heaps_;
+};
+
 TEST(Ptmalloc, Blocks32BytesApartAndArenasMultiplesOf64MiBApart) {
   for (const char* const name : {"ptmalloc", "ptmalloc-cached"}) {
     Made made(preset(name));
     EXPECT_EQ(strides_of(made), (Strides{32, 32, 32, 32, 64, 112})) << name;
     EXPECT_EQ(made.take(0, 16) % 16, 0U);
   }
-  Made made(preset("ptmalloc"));
-  made.fronts[1]->heap = nullptr;
-  // The second thread finds the first arena locked, once, and has another one from then on.
-  made.fronts[1]->heap = made.fronts[0]->heap;
-  made.fronts[0]->heap->lock.lock();
-  const std::uintptr_t b = made.take(1, 16);
-  made.fronts[0]->heap->lock.unlock();
+  Made made(preset("ptmalloc"), 3);
+  const auto first = [&](unsigned thread, std::initializer_list<Heap*> locked) {
+    const Held held(locked);
+    return made.take(thread, 16);
+  };
   const std::uintptr_t a = made.take(0, 16);
-  EXPECT_NE(made.owner(a), made.owner(b));
-  EXPECT_EQ((a > b ? a - b : b - a) % (std::size_t{64} << 20), 0U);
-  std::vector<std::uintptr_t> firsts{a}, seconds{b};
+  const std::uintptr_t b = first(1, {made.owner(a)});
+  const std::uintptr_t c = first(2, {made.owner(a), made.owner(b)});
+  EXPECT_EQ((c - b) % (std::size_t{64} << 20), 0U);
+  // The first one lies at the program break, which is at no multiple.
+  EXPECT_EQ((a - b) % (std::size_t{64} << 20), std::size_t{16} << 20);
+  unsigned aliased = 0, with_first = 0;
+  std::vector<std::uintptr_t> firsts{a}, seconds{b}, thirds{c};
   for (int i = 1; i < 8; ++i) {
     firsts.push_back(made.take(0, 16));
     seconds.push_back(made.take(1, 16));
+    thirds.push_back(made.take(2, 16));
   }
-  unsigned aliased = 0;
-  for (const auto one : firsts)
-    for (const auto other : seconds) aliased += ((one >> 5) & 0xfffff) == ((other >> 5) & 0xfffff);
+  const auto record = [](std::uintptr_t block) { return (block >> 5) & 0xfffff; };
+  for (const auto one : seconds) {
+    for (const auto other : thirds) aliased += record(one) == record(other);
+    for (const auto other : firsts) with_first += record(one) == record(other);
+  }
   EXPECT_EQ(aliased, 8U);
+  EXPECT_EQ(with_first, 0U);
 }
 
 TEST(Ptmalloc, AnArenaIsLeftOnlyWhenItsLockIsHeld) {
   Made made(preset("ptmalloc"));
   EXPECT_EQ(made.owner(made.take(0, 16)), made.owner(made.take(1, 16)));
+}
+
+TEST(Ptmalloc, AnotherArenaIsMadeOnlyWhereAllAreLocked) {
+  Made made(preset("ptmalloc"), 3);
+  Heap* const first = made.owner(made.take(0, 16));
+  Heap* const second = [&] {
+    const Held held({first});
+    return made.owner(made.take(1, 16));
+  }();
+  EXPECT_NE(first, second);
+  const auto taken = [&](unsigned thread, std::initializer_list<Heap*> locked) {
+    const Held held(locked);
+    return made.owner(made.take(thread, 16));
+  };
+  EXPECT_EQ(taken(2, {first}), second);  // an active one that is free
+  EXPECT_EQ(taken(2, {second}), first);  // also one before its own
+  Heap* const third = taken(2, {first, second});
+  EXPECT_NE(third, first);
+  EXPECT_NE(third, second);
+  EXPECT_EQ(made.owner(made.take(2, 16)), third);  // which it has from then on
 }
 
 TEST(Ptmalloc, AFreedBlockGoesToItsArenaWithoutCacheAndToTheThreadWithOne) {
