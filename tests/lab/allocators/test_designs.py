@@ -42,7 +42,7 @@ def test_the_defaults_of_the_settings_are_those_of_the_code() -> None:
     for name, member, values in rows:
         choices = re.findall(r'"([^"]+)"', values)
         defaults[name] = choices[numbers[member]] if choices else str(numbers[member])
-    assert len(defaults) == 20
+    assert len(defaults) == 21
     settings = registry.definitions()["design"].settings
     assert defaults == {name: setting.default for name, setting in settings.items()}
     assert registry.values("design:base") == defaults
