@@ -96,7 +96,8 @@ void enter(Thread& t, Descriptor& d, Attempt attempt) noexcept {
     const AbortCause cause = tm::hardware::cause_of(status);
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     if (cause == AbortCause::capacity) place.fit.did_not_fit();
-    if (cause == AbortCause::interrupt && has_plain && !std::exchange(place.ran_alone, true)) return Begun::alone;
+    // Not beside a software transaction, whose end it would wait for.
+    if (cause == AbortCause::interrupt && plain && !std::exchange(place.ran_alone, true)) return Begun::alone;
     const bool is_own = cause == AbortCause::explicit_ && platform::explicit_code(status) == kBesideSoftware;
     switch (is_own && tries < tm::hardware::kTriesMax && has_barriers ? Next::try_again
                                                                       : tm::hardware::next_after(status, tries)) {

@@ -5,7 +5,7 @@
 //                 whether it has written, and frees blocks after the commit, as software does.
 //   Hardware cannot cancel, undo a part, or become irrevocable. In these cases the attempt ends, and the transaction
 //   runs in software. A status of zero may come from a page of code or a symbol that only the plain code uses. So after
-//   the first such abort at a place of the program, the plain code runs there once alone, outside of attempts.
+//   the first such abort of plain code at a place of the program, it runs there once alone, outside of attempts.
 //   Cost      begin about three loads, commit one; a barrier is an indirect call.
 //   When not  transactions that do not fit: their place soon stops trying (runtime/tm/hardware/fit.hpp). Transactions
 //             that can be cancelled always run in software.
