@@ -70,18 +70,21 @@ void start() {
   torn = 0;
 }
 
-// returns how many transactions it takes until one runs plain code
+// returns how many transactions it takes until two run plain code; one may, whose hardware attempt an interrupt ended
 int until_alone() {
   for (int n = 1; n <= kWait; ++n)
-    if (adds_to_both() == kIrrevocable) return n;
+    if (adds_to_both() == kIrrevocable && adds_to_both() == kIrrevocable) return n;
   return 0;
 }
+
+// Whether one of two transactions does not run plain code; the first may, as above.
+bool runs_beside_others() { return adds_to_both() == kRetryable || adds_to_both() == kRetryable; }
 
 TEST(Turns, AWorkerIsAloneBesideAnIdleMainThread) {
   start();
   EXPECT_EQ(adds_to_both(), kIrrevocable);  // main has filled a structure
   on_threads(1, [](int) {
-    EXPECT_EQ(adds_to_both(), kRetryable) << "main may run transactions, as far as one knows";
+    EXPECT_TRUE(runs_beside_others()) << "main may run transactions, as far as one knows";
     EXPECT_GT(until_alone(), 0);
     for (int n = 0; n < 1'000; ++n) ASSERT_EQ(adds_to_both(), kIrrevocable);
   });
@@ -97,12 +100,12 @@ TEST(Turns, WhoBeginsAgainEndsIt) {
     EXPECT_GT(until_alone(), 0);
     step = 1;
     while (step != 2) std::this_thread::yield();
-    EXPECT_EQ(adds_to_both(), kRetryable);
+    EXPECT_TRUE(runs_beside_others());
     step = 3;
     while (step != 4) std::this_thread::yield();
   });
   while (step != 1) std::this_thread::yield();
-  EXPECT_EQ(adds_to_both(), kRetryable);
+  EXPECT_TRUE(runs_beside_others());
   step = 2;
   while (step != 3) std::this_thread::yield();
   // Now the worker is idle, and has not ended.
