@@ -38,12 +38,13 @@ class HeldBlocks {
  private:
   static constexpr unsigned kLooks = 4;
 
-  static std::uint64_t word(const std::byte* at) noexcept {
+  [[gnu::always_inline]] static std::uint64_t word(const std::byte* at) noexcept {
     // acquire: pairs with no single store. On the processors that we know it keeps the order of these reads, and the
     // writes were kept in order by compiler_barrier(); where that is not enough, the second look is.
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_ACQUIRE);
   }
 
+  // It races by design, so it is hidden from the thread sanitizer, with all that is inlined here.
   __attribute__((no_sanitize("thread"))) static Held once(const Seals& seals, const std::byte* block,
                                                           const std::byte* seal) noexcept {
     const std::uint64_t mark = seals.mark_of(block);

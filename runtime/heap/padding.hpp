@@ -15,7 +15,7 @@ inline constexpr std::size_t kPaddingMax = 32;
 namespace padding {
 
 template <class Word>
-Word load(const std::byte* from) noexcept {
+[[gnu::always_inline]] inline Word load(const std::byte* from) noexcept {
   Word word;
   std::memcpy(&word, from, sizeof word);
   return word;
@@ -29,7 +29,7 @@ using Two [[gnu::vector_size(16)]] = std::uint64_t;
 inline constexpr Two kTwo = {kPadding, kPadding};
 
 // Of a word whose last `bytes` bytes are padding, 0 to 7, the others.
-inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{0} >> (8 * bytes); }
+[[gnu::always_inline]] inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{0} >> (8 * bytes); }
 
 }  // namespace padding
 
@@ -54,7 +54,7 @@ inline void pad(std::byte* begin, std::size_t room) noexcept {
   store(last, (load<std::uint64_t>(last) & kept) | (kPadding & ~kept));
 }
 // Whether [begin, begin + room), or as much of it as kPaddingMax, is padding. Eight bytes lie in front of it.
-inline bool is_padded(const std::byte* begin, std::size_t room) noexcept {
+[[gnu::always_inline]] inline bool is_padded(const std::byte* begin, std::size_t room) noexcept {
   using namespace padding;
   if (room < sizeof kTwo) {
     const std::uint64_t last = load<std::uint64_t>(begin + room - sizeof kPadding);
