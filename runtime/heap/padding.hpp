@@ -29,7 +29,9 @@ using Two [[gnu::vector_size(16)]] = std::uint64_t;
 inline constexpr Two kTwo = {kPadding, kPadding};
 
 // Of a word whose last `bytes` bytes are padding, 0 to 7, the others.
-[[gnu::always_inline]] inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{0} >> (8 * bytes); }
+[[gnu::always_inline]] inline std::uint64_t others(std::size_t bytes) noexcept {
+  return ~std::uint64_t{0} >> (8 * bytes);
+}
 
 }  // namespace padding
 

@@ -153,16 +153,13 @@ TEST(Ptmalloc, AnArenaIsLeftOnlyWhenItsLockIsHeld) {
 
 TEST(Ptmalloc, AnotherArenaIsMadeOnlyWhereAllAreLocked) {
   Made made(preset("ptmalloc"), 3);
-  Heap* const first = made.owner(made.take(0, 16));
-  Heap* const second = [&] {
-    const Held held({first});
-    return made.owner(made.take(1, 16));
-  }();
-  EXPECT_NE(first, second);
   const auto taken = [&](unsigned thread, std::initializer_list<Heap*> locked) {
     const Held held(locked);
     return made.owner(made.take(thread, 16));
   };
+  Heap* const first = taken(0, {});
+  Heap* const second = taken(1, {first});
+  EXPECT_NE(first, second);
   EXPECT_EQ(taken(2, {first}), second);  // an active one that is free
   EXPECT_EQ(taken(2, {second}), first);  // also one before its own
   Heap* const third = taken(2, {first, second});
