@@ -21,6 +21,7 @@ from loam_lab.campaign.measure.given_up import TIMEOUTS_MAX
 from loam_lab.judging.result import summarise
 from loam_lab.model.cell import canonical
 from loam_lab.model.store import journal
+from loam_lab.model.study import Study
 
 
 def test_resume_skips_what_is_finished(tmp_path: Path) -> None:
@@ -141,6 +142,22 @@ def test_other_conditions_are_refused(tmp_path: Path, changed: dict[str, Any], m
     with pytest.raises(LoamError, match=message):
         measure(changed.get("study", study()), tmp_path, changed.get("instruments"), resume=True)
     assert (tmp_path / "campaign.json").read_bytes() == before
+
+
+def test_groups_that_differ_are_told_by_name(tmp_path: Path) -> None:
+    """Not by all that the study's file says of them."""
+    one = study().model_dump(by_alias=True)
+    two = Study.model_validate({**one, "groups": [*one["groups"], {**one["groups"][0], "name": "other"}]})
+    measure(two, tmp_path)
+    name = one["groups"][0]["name"]
+    with pytest.raises(LoamError, match=rf"plan\.study\.groups \({name} now, {name}, other then\) differs"):
+        measure(study(), tmp_path, resume=True)
+
+
+def test_a_long_value_that_differs_is_cut(tmp_path: Path) -> None:
+    measure(study(question="w" * 400), tmp_path)
+    with pytest.raises(LoamError, match=r"plan\.study\.question \(q{197}\.\.\. now, w{197}\.\.\. then\) differs"):
+        measure(study(question="q" * 400), tmp_path, resume=True)
 
 
 def test_another_build_is_refused(tmp_path: Path) -> None:

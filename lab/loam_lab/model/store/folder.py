@@ -169,7 +169,15 @@ def _difference(old: Any, new_value: Any, where: str = "plan") -> str:
         for index, (a, b) in enumerate(zip(old, new_value, strict=True)):
             if a != b:
                 return _difference(a, b, f"{where}[{index}]")
-    return f"{where} ({new_value} now, {old} then)"
+    return f"{where} ({_in_short(new_value)} now, {_in_short(old)} then)"
+
+
+def _in_short(value: Any) -> str:
+    """A JSON value in a line of a message: of a list of tables their names, of anything else at most 200 characters."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "name" in item for item in value):
+        value = ", ".join(str(item["name"]) for item in value)
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def point_latest(folder: Path) -> None:
