@@ -239,7 +239,7 @@ class WormBench {
     for (auto at = begin; at != end; ++at) sum += *at;
     const auto at_max = static_cast<std::size_t>(std::max_element(begin, end) - begin);
     const auto at_min = static_cast<std::size_t>(std::min_element(begin, end) - begin);
-    std::array<std::int64_t, kHeadMax * kHeadMax> sorted;
+    std::array<std::int64_t, kHeadMax * kHeadMax> sorted{};  // zeros: GCC 14 does not see that there is a cell
     std::sort(sorted.begin(), std::copy(begin, end, sorted.begin()));
     const std::int64_t average = sum / static_cast<std::int64_t>(count), median = sorted[count / 2];
     const auto at_median = static_cast<std::size_t>(std::find(begin, end, median) - begin);
