@@ -118,6 +118,7 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
         ({"mode": "dies"}, r"the server ended under load, with SIGSEGV"),
         ({"mode": "dies-after-hanging-up"}, r"the server ended under load, with SIGKILL"),
         ({"mode": "daemon"}, r"went into the background.*start it in the foreground"),
+        ({"mode": "slow-daemon", "load": "hangs"}, r"went into the background.*start it in the foreground"),
         ({"mode": "open"}, r"listens on 0\.0\.0\.0:\d+, which other machines can reach; bind it to 127"),
         ({"mode": "open-to-ipv6"}, r"listens on \[::\]:\d+, which other machines can reach; bind it to 127"),
         ({"load": "fails"}, r"the load ended with status 1: cannot load"),

@@ -15,7 +15,7 @@ WHOLE = "99"
 
 def explored(program: str, *words: str, bound: str = WHOLE, **environment: str) -> subprocess.CompletedProcess[str]:
     own = {"LOAM_SIM_CHECK": "exhaustive", "LOAM_SIM_BOUND": bound, **environment}
-    return start(program, *words, machine=CHECKED, environment=own)
+    return start(program, *words, machine=CHECKED, environment=own, timeout_s=270)
 
 
 def pairs(*values: str) -> set[str]:

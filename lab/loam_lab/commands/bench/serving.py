@@ -26,6 +26,9 @@ POLL_S = 0.005
 STOP_S = 30.0
 TAIL_BYTES = 2000
 _LISTENS = "0A"
+_BACKGROUND = (
+    "the server went into the background: its first process ended and others go on; start it in the foreground"
+)
 
 
 @contextmanager
@@ -80,13 +83,16 @@ def _against(
         loading = children.start(command, environment, out, {})
         first = children.ended([process, loading], timeout_s)
         took_s = time.monotonic() - began
+        others = _beside(process) - processes.tree(loading.pid)
         if first is not loading:
             os.killpg(loading.pid, signal.SIGKILL)
         status = children.reap(loading, Used())
         # A load may notice a server's end first.
         if first is process or (status != 0 and children.ended([process], 0.2)):
             where = "under load" if what == "the load" else f"during {what}"
-            raise Failed(f"the server ended {where}, with {_how(process)}")
+            how = _how(process)
+            # Where its child answers before it has ended, it was taken for ready.
+            raise Failed(_BACKGROUND if others and how == "status 0" else f"the server ended {where}, with {how}")
         if first is None:
             raise Failed(f"{what} did not end within {timeout_s:g} s{tail(out)}")
         if status != 0:
@@ -166,11 +172,8 @@ def _wait_ready(process: subprocess.Popen[bytes], job: Job, port: int | None, lo
     deadline = time.monotonic() + job.ready_s
     while True:
         if children.ended([process], 0.0):
-            if processes.tree(os.getpid()) - {os.getpid(), process.pid}:
-                raise Failed(
-                    "the server went into the background: its first process ended and others go on; start it in the "
-                    "foreground"
-                )
+            if _beside(process):
+                raise Failed(_BACKGROUND)
             raise Failed(f"the server ended with {_how(process)} before it was ready{tail(log)}")
         if _answers(port) if port is not None else re.search(job.ready, written(log).decode(errors="replace")):
             return
@@ -178,6 +181,11 @@ def _wait_ready(process: subprocess.Popen[bytes], job: Job, port: int | None, lo
             what = f"port {port} does not answer" if port is not None else f"nothing that it wrote matches {job.ready}"
             raise Failed(f"the server was not ready within {job.ready_s:g} s: {what}{tail(log)}")
         time.sleep(POLL_S)
+
+
+def _beside(process: subprocess.Popen[bytes]) -> set[int]:
+    """Processes that this one or its descendants started, without the server's first."""
+    return processes.tree(os.getpid()) - {os.getpid(), process.pid}
 
 
 def _how(process: subprocess.Popen[bytes]) -> str:
