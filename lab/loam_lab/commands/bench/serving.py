@@ -83,7 +83,8 @@ def _against(
         loading = children.start(command, environment, out, {})
         first = children.ended([process, loading], timeout_s)
         took_s = time.monotonic() - began
-        others = _beside(process) - processes.tree(loading.pid)
+        # Where its child answers before it has ended, it was taken for ready. Whom the load started is not its child.
+        in_background = first is process and bool(_beside(process) - processes.tree(loading.pid))
         if first is not loading:
             os.killpg(loading.pid, signal.SIGKILL)
         status = children.reap(loading, Used())
@@ -91,8 +92,9 @@ def _against(
         if first is process or (status != 0 and children.ended([process], 0.2)):
             where = "under load" if what == "the load" else f"during {what}"
             how = _how(process)
-            # Where its child answers before it has ended, it was taken for ready.
-            raise Failed(_BACKGROUND if others and how == "status 0" else f"the server ended {where}, with {how}")
+            raise Failed(
+                _BACKGROUND if in_background and how == "status 0" else f"the server ended {where}, with {how}"
+            )
         if first is None:
             raise Failed(f"{what} did not end within {timeout_s:g} s{tail(out)}")
         if status != 0:
