@@ -1,4 +1,5 @@
-# Instruction counts of the transactional memory's steps, of its C interface, of the library behind -fgnu-tm, of malloc and free, of delegation, of the managed heap; run by the tests here under valgrind.
+# Instruction counts of the transactional memory's steps, of its C interface, of the library behind -fgnu-tm, of malloc and free, of
+# delegation, of the managed heap; run by the tests here under valgrind.
 # find_path looks again where it found nothing: set-up may bring valgrind after the first configuring.
 find_path(LOAM_CALLGRIND_FOLDER valgrind/callgrind.h)
 if(LOAM_CALLGRIND_FOLDER)
@@ -22,8 +23,7 @@ if(LOAM_CALLGRIND_FOLDER)
   add_executable(loam-golden-malloc-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/malloc_paths.c")
   target_link_libraries(loam-golden-malloc-paths PRIVATE loam-flags)
   target_compile_options(loam-golden-malloc-paths PRIVATE -O2 -fno-builtin)
-endif()
-if(LOAM_CALLGRIND_FOLDER)
+
   add_executable(loam-golden-delegation-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/delegation_paths.cpp")
   target_link_libraries(loam-golden-delegation-paths PRIVATE loam-delegation)
   target_compile_options(loam-golden-delegation-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
@@ -31,11 +31,12 @@ if(LOAM_CALLGRIND_FOLDER)
   add_executable(loam-golden-gc-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/gc_paths.cpp")
   target_link_libraries(loam-golden-gc-paths PRIVATE loam-gc)
   target_compile_options(loam-golden-gc-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
-endif()
-if(LOAM_CALLGRIND_FOLDER AND TARGET loam-itm)
-  add_executable(loam-golden-itm-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/itm_paths.cpp")
-  target_link_libraries(loam-golden-itm-paths PRIVATE loam-itm loam-flags)
-  # As workloads/peers/executables.cmake has it.
-  target_compile_options(loam-golden-itm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS} -fgnu-tm -fno-tree-pre -fno-code-hoisting
-                         -Wno-clobbered)
+
+  if(TARGET loam-itm)
+    add_executable(loam-golden-itm-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/itm_paths.cpp")
+    target_link_libraries(loam-golden-itm-paths PRIVATE loam-itm loam-flags)
+    # As workloads/peers/executables.cmake has it.
+    target_compile_options(loam-golden-itm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS} -fgnu-tm -fno-tree-pre -fno-code-hoisting
+                           -Wno-clobbered)
+  endif()
 endif()
