@@ -59,6 +59,8 @@ PACKAGES = (
     Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
     Package("make", "command:make", ("fetch", "test"), "builds allocators from sources", unpacks=True),
+    Package("pkgconf", "command:pkg-config", ("test",), "what programs that use Loam are built with", optional=True),
+    Package("git", "command:git", ("test", "programs"), "which files are the sources; histories", optional=True),
     Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
     Package(
         f"gcc-{_V.gcc}-plugin-dev",
@@ -92,7 +94,6 @@ PACKAGES = (
     Package("fish", "command:fish", ("shells",), "tests of completion", optional=True),
     _program("gcc", "command:gcc", "a C compiler"),
     _program("ghostscript", "command:gs", "PostScript to pixels"),
-    _program("git", "command:git", "histories"),
     _program("libgmp-dev", "library:libgmp.so", "large numbers for cfrac"),
     _program(
         f"libpython{_V.python}-testsuite", f"file:usr/lib/python{_V.python}/test/test_list.py", "CPython's own tests"
@@ -108,7 +109,8 @@ PACKAGES = (
         optional=True,
     ),
     Package("maven", "command:mvn", ("jvm", "test"), "builds what runs on the JVM", optional=True),
-    _program("perl", "command:perl", "Perl with threads"),
+    # Not by its command: that of perl-base has no threads.
+    _program("perl", "file:usr/lib/*/perl/5*/threads.pm", "Perl with threads"),
     _program(
         f"postgresql-{_V.postgresql}",
         f"file:usr/lib/postgresql/{_V.postgresql}/bin/initdb",

@@ -41,7 +41,7 @@ _FEDORA = {
     "openssh-client": "openssh-clients", "libpython": "python3-test", "lua": "lua", "redis-server": "redis",
     "sqlite3": "sqlite", "gcc": "gcc-plugin-devel", "openjdk": "java-latest-openjdk-devel", "postgresql": "postgresql-server",
     "libjemalloc2": "jemalloc", "libtcmalloc-minimal4": "gperftools-libs", "libtbbmalloc2": "tbb",
-    "libmimalloc2.0": "mimalloc",
+    "libmimalloc2.0": "mimalloc", "pkgconf": "pkgconf-pkg-config",
 }  # fmt: skip
 _NUMBERED = re.compile(r"-?\d[\d.]*(-.*)?$")
 

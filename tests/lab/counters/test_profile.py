@@ -15,6 +15,8 @@ from loam_lab.judging.result import counting, summarise
 from loam_lab.judging.statistics import data
 from loam_lab.model.study import Study
 from loam_lab.setup import build
+from loam_lab.subjects.programs import running
+from loam_lab.subjects.programs.catalogue import PROGRAMS
 
 
 def profiled(out: Path, group: dict[str, Any], *names: str) -> tuple[dict[str, Any], data.Campaign]:
@@ -55,6 +57,8 @@ def test_blocks_and_bytes_for_each_operation_of_a_workload(tmp_path: Path) -> No
 
 
 def test_a_program_asks_for_the_same_under_every_allocator(tmp_path: Path) -> None:
+    if lacks := running.lacks(PROGRAMS["perl"]):
+        pytest.skip(f"perl lacks {lacks}")
     group = {"workload": "perl", "sync": ["programs"], "parameters": {"amount": 2000}}
     result, campaign = profiled(tmp_path / "out", group, "programs")
     assert result["failures"] == []

@@ -61,13 +61,22 @@ def lacking() -> str:
         except LoamError as problem:
             return problem.line()
         missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    return f"{missing[0]} is not installed" if missing else ""
+    if missing:
+        return f"{missing[0]} is not installed"
+    if _needs_cgroups() and not os.path.ismount("/sys/fs/cgroup"):
+        return "slurmd before 23.11 needs /sys/fs/cgroup, which is not mounted here"
+    return ""
 
 
 def _version() -> tuple[int, ...]:
     """Of slurmd: (22, 5) for "slurm-wlm 22.05.8"."""
     line = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
     return tuple(int(number) for number in line.split()[-1].split(".")[:2])
+
+
+def _needs_cgroups() -> bool:
+    """Whether slurmd ends without /sys/fs/cgroup, which a root in a folder has not: later ones can be told to do without."""
+    return _version() < (23, 11)
 
 
 def _ports(count: int) -> list[int]:
@@ -93,7 +102,7 @@ class Cluster:
             _CONF.format(host=socket.gethostname().split(".")[0], folder=folder, user="root", ports=_ports(3),
                          cpus=os.cpu_count())
         )  # fmt: skip
-        if _version() >= (23, 11):  # it knows the word, and else wants /sys/fs/cgroup, which a root in a folder has not
+        if not _needs_cgroups():
             (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         self.environment = {**os.environ, "SLURM_CONF": str(conf)}
         key = folder / "munge.key"

@@ -58,6 +58,13 @@ def lacking(monkeypatch: pytest.MonkeyPatch, *packages: Package, root: bool) -> 
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
 
 
+def test_the_perl_of_an_empty_debian_is_not_the_one_with_threads() -> None:
+    """perl-base, which every Debian has, brings the command alone."""
+    (package,) = [package for package in debian.PACKAGES if package.name == "perl"]
+    starts = shutil.which("perl") and subprocess.run(["perl", "-Mthreads", "-e", "1"], check=False).returncode == 0
+    assert debian.present(package) == bool(starts)
+
+
 def test_what_is_there_is_not_asked_for(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Package("sh", "command:sh", ("measure",), "runs")
     file = Package("passwd", "file:etc/passwd", ("measure",), "names")
