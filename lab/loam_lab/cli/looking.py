@@ -89,7 +89,9 @@ def setup(
 
 
 def test(
-    fast: Annotated[bool, typer.Option("--fast", help="The one-minute loop.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Style, unit tests and the lab; no sanitizers, mutants or slow tests.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what takes long or needs more than CI has.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run of every workload on every algorithm.")] = False,
     golden_update: Golden = False,

@@ -54,7 +54,7 @@ def compare(name: str, allocator: str, amount: int) -> None:
         pytest.fail(f"{len(others)} lines differ from glibc's, or their order: {others[:20]}")
 
 
-@pytest.mark.slow  # all of them together; the one-minute loop only starts each
+@pytest.mark.slow  # all of them together; ./loam test --fast only starts each
 @pytest.mark.parametrize("allocator", OURS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_comes_to_the_same(name: str, allocator: str) -> None:
