@@ -35,8 +35,6 @@ if(LOAM_CALLGRIND_FOLDER)
   if(TARGET loam-itm)
     add_executable(loam-golden-itm-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/itm_paths.cpp")
     target_link_libraries(loam-golden-itm-paths PRIVATE loam-itm loam-flags)
-    # As workloads/peers/executables.cmake has it.
-    target_compile_options(loam-golden-itm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS} -fgnu-tm -fno-tree-pre -fno-code-hoisting
-                           -Wno-clobbered)
+    target_compile_options(loam-golden-itm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS} ${LOAM_GNU_TM_FLAGS})
   endif()
 endif()

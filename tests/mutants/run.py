@@ -43,7 +43,7 @@ MALLOC = "malloc"
 ITM = "itm"
 ITM_TESTS = ROOT / "tests" / "unit" / ITM
 # GCC 12 refuses it beside -fsanitize=address: of these programs the library alone is instrumented.
-GNU_TM = ("-fno-sanitize=all", "-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting")
+GNU_TM = ("-fno-sanitize=all", "-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting", "-mno-vzeroupper")
 # What of the simulator needs no engine, linked with its own tests alone, in tests/unit/simulator.
 SIMULATOR = Path("simulator")
 PURE = (SIMULATOR / "model", SIMULATOR / "orders")

@@ -19,16 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE AND NOT LOAM_SIMUL
     set(loam_libitm_sources ${loam_algorithm_sources})
     list(REMOVE_ITEM loam_libitm_sources "${workloads}/applications/bayes.cpp")
     loam_workload_executable(libitm "workloads/peers/libitm/sync.hpp" ${loam_libitm_sources})
-    # -Wno-clobbered: GCC takes the begin of a transaction for a setjmp() and warns of each loop around one; it restores
-    # such variables itself.
-    # GCC 12 hoists a load that the plain and the transactional branch of a function share above the transaction's begin;
-    # the two -fno flags keep it where it is.
-    target_compile_options(loam-workload-libitm PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting
-                           -Wno-clobbered)
-    # Its transactions may run in hardware, where the instruction VZEROUPPER aborts each of them.
-    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-      target_compile_options(loam-workload-libitm PRIVATE -mno-vzeroupper)
-    endif()
+    target_compile_options(loam-workload-libitm PRIVATE ${LOAM_GNU_TM_FLAGS})
     # A clone of an inline function for transactions stands in each object that calls it, all of them the same.
     target_link_options(loam-workload-libitm PRIVATE -fgnu-tm "LINKER:-z,muldefs")
   endif()

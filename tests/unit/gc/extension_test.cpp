@@ -29,7 +29,7 @@ TEST(SnapshotExtension, ACommitDuringTheValidationIsNotInTheSnapshot) {
   Transactions all(heap, settings);
   Global<Cells> shared(heap);
   Global<Cell> left(heap), right(heap), newer(heap);
-  std::atomic<unsigned> asked{0}, changed{0}, seen{0}, ended{0};  // rounds; ~0: the end
+  std::atomic<unsigned> asked{0}, changed{0}, seen{0}, ended{0}, settled{0};  // rounds; ~0: the end
   const auto wait_for = [](Mutator& own, auto condition) {
     for (unsigned spins = 0; !condition(); ++spins) {
       own.safepoint();
@@ -66,6 +66,7 @@ TEST(SnapshotExtension, ACommitDuringTheValidationIsNotInTheSnapshot) {
         t.write(from, &Cell::number, t.read(from, &Cell::number) - 1);
         t.write(to, &Cell::number, t.read(to, &Cell::number) + 1);
       });
+      settled = done;
     }
   });
   {
@@ -86,6 +87,8 @@ TEST(SnapshotExtension, ACommitDuringTheValidationIsNotInTheSnapshot) {
         return before + t.read(to, &Cell::number);
       });
       ended = round;
+      // A move of this round within the next one would abort its attempt, which then has nothing to extend.
+      wait_for(mutator, [&] { return settled == round; });
       EXPECT_EQ(sum, 2000u) << "round " << round;
     }
     EXPECT_GE(tx.statistics().extensions, kRounds / kPauses);
