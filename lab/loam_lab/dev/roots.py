@@ -88,6 +88,10 @@ def made(folder: Path, suite: str = "bookworm") -> Iterator[Root]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
         if done.returncode != 0:
             raise RootError(done.stdout[-2000:] + done.stderr[-2000:])
+    if (folder / "proc").is_mount():
+        raise RootError(
+            f"{folder}: is in use, or its last user was killed; wait, or unmount what `findmnt` shows below it"
+        )
     # Whoever the machine trusts: a company's network may answer with certificates of its own.
     for name in ("resolv.conf", "hosts", "ssl/certs/ca-certificates.crt"):
         with contextlib.suppress(OSError):

@@ -26,4 +26,7 @@ def test_a_root_has_terminals_and_shared_memory_of_its_own_and_its_mounts_end(tm
         os.close(os.open(tmp_path / "dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY))
         (tmp_path / "dev/shm/seen").write_text("here")
         assert not Path("/dev/shm/seen").exists()
+        with pytest.raises(roots.RootError, match="is in use"), roots.made(tmp_path, "trixie"):
+            pass
+        assert all(os.path.ismount(tmp_path / name) for name in SHOWN), "the first user keeps what is mounted"
     assert not any(os.path.ismount(tmp_path / name) for name in SHOWN)
