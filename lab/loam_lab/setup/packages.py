@@ -16,8 +16,8 @@ class Package:
     """One Debian package and how to see that what it brings is there.
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"; a path may have a * in it
-    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
-        "flame" (call stacks), "explain" (shared cache lines of programs),
+    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators
+        that are crates), "clone" (those from repositories), "flame" (call stacks), "explain" (shared cache lines of programs),
         "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
         (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators),
         "allocators" (those that are measured only when they are named)
@@ -58,9 +58,11 @@ PACKAGES = (
     ),
     Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
-    Package("make", "command:make", ("fetch", "test"), "builds allocators from sources", unpacks=True),
+    Package("make", "command:make", ("fetch", "clone", "test"), "builds allocators from sources", unpacks=True),
     Package("pkgconf", "command:pkg-config", ("test",), "what programs that use Loam are built with", optional=True),
-    Package("git", "command:git", ("test", "programs"), "which files are the sources; histories", optional=True),
+    Package(
+        "git", "command:git", ("clone", "test", "programs"), "which files are the sources; histories", optional=True
+    ),
     Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
     Package(
         f"gcc-{_V.gcc}-plugin-dev",

@@ -12,7 +12,7 @@ from interposing import BUMP
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.setup import debian
+from loam_lab.setup import debian, packages
 from loam_lab.subjects.allocators import compilation, recipe, registry, repository
 from loam_lab.subjects.allocators.recipe import Source
 
@@ -68,6 +68,18 @@ def test_one_commit_is_fetched_without_its_history_and_kept(public: Path, monkey
     (home / "src/tiny.c").write_text("int x;")
     with pytest.raises(LoamError, match=r"tiny=.*SHA-256 of its files differs .*remove .* and build again"):
         repository.files(wanted)
+
+
+def test_set_up_brings_what_a_download_needs_and_nothing_for_sources_that_are_here(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(debian, "ensure", lambda *needs: asked.extend(needs))
+    wanted = source(public)
+    for _ in range(2):
+        repository.files(wanted)
+    assert asked == ["clone"]
+    assert {"git", "make"} <= {package.name for package in packages.PACKAGES if "clone" in package.needs}
 
 
 def test_a_folder_that_the_user_names_serves_without_network(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:

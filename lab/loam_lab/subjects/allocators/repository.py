@@ -89,6 +89,9 @@ def _fetch(source: Source | Module, tree: Path) -> None:
     otherwise = f"put the files of its commit {source.commit} into FOLDER/{name}, and set {GIVEN}=FOLDER"
     if os.environ.get("LOAM_NO_SETUP"):
         raise LoamError(name, None, "its sources are missing, and --no-setup forbids the download", otherwise)
+    from loam_lab.setup import debian
+
+    debian.ensure("clone")
     if shutil.which("git") is None:
         raise LoamError("git", None, "not found; it downloads the sources", "as root: apt-get install git")
     console.note(f"downloading {source.git} at {source.commit[:12]} ...")
