@@ -204,5 +204,5 @@ def test_what_the_labs_tests_simulate_is_built_before_them(monkeypatch: pytest.M
     monkeypatch.setattr(build, "ensure_built", built)
     lots.build_simulated()
     assert asked == [
-        ("sim", []), ("sim", ["auto", "etl-wb", "malloc", "none", "simulated-threads"]), ("sim-blocks", ["simulated-blocks"]),
+        ("sim", []), ("sim", ["etl-wb", "malloc", "none", "simulated-threads"]), ("sim-blocks", ["simulated-blocks"]),
     ]  # fmt: skip

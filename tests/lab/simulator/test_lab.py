@@ -26,8 +26,8 @@ RUN = (
 )  # fmt: skip
 
 
-def result(folder: Path) -> dict[str, Any]:
-    command = [str(paths.root() / "loam"), *RUN, "--out", str(folder)]
+def result(folder: Path, sync: str = "etl-wb") -> dict[str, Any]:
+    command = [str(paths.root() / "loam"), *RUN, "--sync", sync, "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
@@ -53,6 +53,12 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], lis
 
 def test_the_same_command_gives_the_same_counts(first: tuple[dict[str, Any], Any], tmp_path: Path) -> None:
     assert counts(result(tmp_path / "out")) == counts(first[0])
+
+
+@pytest.mark.exhaustive  # compiles every workload with two algorithms, for more than a minute
+def test_the_default_synchronisation_runs_there(tmp_path: Path) -> None:
+    cells = result(tmp_path / "out", sync="auto")["cells"]
+    assert len(cells) >= 4 and all(min(cell["metrics"]["ops_per_s"]["values"]) > 0 for cell in cells)
 
 
 def test_the_result_says_that_it_was_simulated(first: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:

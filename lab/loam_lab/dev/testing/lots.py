@@ -50,8 +50,8 @@ def build_release(*, whole: bool = False) -> set[str]:
     return set(chosen)
 
 
-# What the lab's tests run on simulated machines.
-_SIMULATED = ("auto", "etl-wb", "malloc", "none")
+# What the lab's tests run on simulated machines. The default, auto, takes longer to compile than all others together.
+_SIMULATED = ("etl-wb", "malloc", "none")
 _SIMULATED_PREFIX = "simulated-"
 _SIMULATED_BLOCKS = ("simulated-blocks",)
 
