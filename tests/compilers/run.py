@@ -43,15 +43,18 @@ def output_of(command: Sequence[str | Path], environment: dict[str, str] | None 
     return "" if done.returncode == 0 else f"{' '.join(map(str, command))}\n{(done.stdout + done.stderr)[-3000:]}"
 
 
-def headers(compiler: str) -> str:
-    """What the compiler says to the public headers, each alone: C++ with C++20, C with C11."""
+def headers(compiler: str, build: Path) -> str:
+    """What the compiler says to the public headers, each alone: C++ with C++20, C with C11.
+
+    build: a build folder, which has the headers that CMake makes
+    """
     with tempfile.TemporaryDirectory(prefix="loam-headers-") as folder:
         for header in HEADERS:
             cxx = header.endswith("hpp")
             source = Path(folder) / f"alone.{'cpp' if cxx else 'c'}"
             source.write_text(f"#include <loam/{header}>\nint main(void) {{ return 0; }}\n")
             own = [driver(compiler), "-std=c++20"] if cxx else [compiler, "-std=c11"]
-            include = [f"-I{ROOT / 'include'}", f"-I{ROOT}"]
+            include = [f"-I{ROOT / 'include'}", f"-I{build / 'generated'}", f"-I{ROOT}"]
             if problem := output_of([*own, *WARNINGS, *include, "-fsyntax-only", str(source)]):
                 return problem
     return ""
@@ -101,7 +104,7 @@ def tried(compiler: str, *, whole: bool) -> dict[str, str]:
     problems = {
         part: output_of(["cmake", "--build", str(build), *jobs, "--target", *names]) for part, names in targets.items()
     }
-    problems["headers"] = headers(compiler)
+    problems["headers"] = headers(compiler, build)
     if not any(problems.values()):
         problems["started"] = started(build)
     return problems

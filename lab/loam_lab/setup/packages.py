@@ -61,7 +61,11 @@ PACKAGES = (
     Package("make", "command:make", ("fetch", "clone", "test"), "builds allocators from sources", unpacks=True),
     Package("pkgconf", "command:pkg-config", ("test",), "what programs that use Loam are built with", optional=True),
     Package(
-        "git", "command:git", ("clone", "test", "programs"), "which files are the sources; histories", optional=True
+        "git",
+        "command:git",
+        ("clone", "test", "programs"),
+        "which files are the sources, and fetches them",
+        optional=True,
     ),
     Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
     Package(
