@@ -46,6 +46,10 @@ class RedBlackMap {
     Node* child[2];  // left, right
     Node* parent;
     Colour colour;
+
+    // A leaf.
+    Node(Key key, Value value, Node* parent, Colour colour) noexcept
+        : key(key), value(value), child{nullptr, nullptr}, parent(parent), colour(colour) {}
   };
   static_assert(sizeof(Node) == 48 && sizeof(Key) == 8 && sizeof(Value) == 8, "the study's tree node");
 
@@ -158,9 +162,8 @@ class RedBlackMap {
       parent = node;
       link = link_towards(node, Order::less(at, key));
     }
-    Node* const none = nullptr;
     const Colour colour = parent == nullptr ? Colour::black : Colour::red;
-    Node* const node = access.template create<Node>(key, value, none, none, parent, colour);
+    Node* const node = access.template create<Node>(key, value, parent, colour);
     access.write(*link, node);
     if (parent != nullptr) repair_after_insertion(access, node, parent);
     return true;

@@ -30,13 +30,13 @@ template <class SyncType>
 class alignas(platform::kApartBytes) SyncedCounter : public Counted<SyncType> {
  public:
   std::int64_t add() {
-    return SyncType::update([this](auto& access) { return add_one(access); });
+    return SyncType::update([&](auto& access) { return add_one(access); });
   }
   // In flight: a ticket.
   auto submit()
     requires Submits<SyncType>
   {
-    return SyncType::submit([this](auto& access) { return add_one(access); });
+    return SyncType::submit([&](auto& access) { return add_one(access); });
   }
   // At rest.
   std::int64_t count() const noexcept { return count_; }
@@ -121,8 +121,8 @@ LOAM_CALLED_AS_WRITTEN std::uint64_t operate_in_flight(Counter& counter, const S
   return operations;
 }
 
-// inline: unused where the synchronisation brings no counter
-inline std::string_view mistake_of(std::span<CounterWork> workers, std::int64_t count) {
+// [[maybe_unused]]: the synchronisation may bring no counter.
+[[maybe_unused]] std::string_view mistake_of(std::span<CounterWork> workers, std::int64_t count) {
   std::uint64_t added = 0, sum = 0;
   for (const CounterWork& worker : workers) {
     if (worker.out_of_order != 0) return "a thread's numbers did not rise";

@@ -45,7 +45,7 @@ class Transaction : private LogVisitor {
   static constexpr unsigned kDepthMax = 64;
 
   Transaction(Transactions& all, Mutator& mutator);
-  ~Transaction();
+  virtual ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 

@@ -190,7 +190,7 @@ class Kernel {
       for (const Vertex v : out_neighbours(i)) {
         const auto back = out_neighbours(v);
         if (std::find(back.begin(), back.end(), i) != back.end()) continue;
-        worker.update(kAppend, [this, v, i](auto& access) {
+        worker.update(kAppend, [&](auto& access) {
           append(access, v, i);
           return true;
         });

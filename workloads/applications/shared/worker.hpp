@@ -32,7 +32,7 @@ class Worker {
   template <class F>
   [[gnu::always_inline]] auto update(unsigned site, F&& f) {
     if constexpr (requires { SyncType::at(site); }) SyncType::at(site);
-    const auto result = SyncType::update([this, &f](auto& access) __attribute__((flatten)) {
+    const auto result = SyncType::update([&](auto& access) __attribute__((flatten)) {
       const auto found = f(access);
       if constexpr (kRestarts<SyncType>)
         if (--attempts_left_ == 0) [[unlikely]]
