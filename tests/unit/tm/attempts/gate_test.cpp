@@ -87,14 +87,20 @@ TEST_P(GateTest, WhoIsAnnouncedWhenTheGateClosesLetsItGoFirst) {
 TEST_P(GateTest, WhoIsThroughIsWaitedFor) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
-    std::atomic<bool> at_the_gate{false}, is_alone{false}, beside{false};
+    std::atomic<bool> at_the_gate{false}, has_closed{false}, is_alone{false}, beside{false};
     std::thread closes, waits;
+    const auto close = [&] {
+      const tests::Interpose closed("tm.gate_closed", 0, [&] { has_closed = true; });
+      Driver::irrevocable([&](auto&) { is_alone = true; });
+    };
     Driver::irrevocable([&](auto&) {
       waits = std::thread([&] {
         const tests::Interpose arrives("tm.at_the_gate", 0, [&] { at_the_gate = true; });
         Driver::update([&](auto& tx) {
-          if (!closes.joinable()) closes = std::thread([&] { Driver::irrevocable([&](auto&) { is_alone = true; }); });
-          const auto deadline = platform::monotonic_ns() + 3'000'000;
+          if (!closes.joinable()) closes = std::thread(close);
+          // Until then a slow start of the thread would count as its patience.
+          while (!has_closed) platform::yield();
+          const auto deadline = platform::monotonic_ns() + 5'000'000;
           while (!is_alone && platform::monotonic_ns() < deadline) platform::yield();
           if (is_alone) beside = true;
           tx.write(y, Word{1});
