@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import re
 import runpy
 import socketserver
@@ -159,6 +160,26 @@ def test_a_name_that_is_none_and_programs_that_are_missing(
     printed = capsys.readouterr()
     assert "| a | root | 10 | 100 s | all | tcmalloc 10 | none | kept |" in printed.out
     assert "b is left out: no-such not found; as root: apt-get install dash" in " ".join(printed.err.split())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root names another user")
+def test_a_user_who_may_not_start_python_is_refused_before_any_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    python = tmp_path / "python"
+    python.symlink_to("/usr/bin/python3")
+    monkeypatch.setattr(sys, "executable", str(python))
+    walked: list[Service] = []
+
+    def one(what: Service, *_: Any) -> Walk:
+        walked.append(what)
+        return GOOD
+
+    with pytest.raises(LoamError, match="may not start") as refused:
+        services.main(["--user", "nobody", "--out", str(tmp_path)], one)
+    assert str(tmp_path) in refused.value.line() and "chmod o+x" in refused.value.line()
+    assert not walked
 
 
 @pytest.mark.slow

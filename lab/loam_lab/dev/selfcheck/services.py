@@ -234,6 +234,17 @@ def _entry(user: str) -> pwd.struct_passwd:
         raise LoamError("--user", user, "is no user of this machine", "name another one, such as nobody") from None
 
 
+def _check_that_it_runs_this(user: str) -> None:
+    """raises: LoamError if the user may not start this Python, as where it lies in root's own folder"""
+    # By a shell that is the user's already: setpriv still has root's rights when it starts what follows it.
+    start = ["sh", "-c", 'exec "$0" -c ""', sys.executable]
+    if subprocess.run([*_as(user), *start], capture_output=True, check=False).returncode:
+        above = dict.fromkeys([*Path(sys.executable).parents, *Path(sys.executable).resolve().parents])
+        closed = [str(folder) for folder in above if not folder.stat().st_mode & 0o001]
+        remedy = f"let others enter it: chmod o+x {shlex.join(closed)}" if closed else "see who may read that file"
+        raise LoamError("--user", user, f"may not start {sys.executable}", remedy)
+
+
 def _give(folder: Path, user: str) -> None:
     entry = _entry(user)
     for place in (folder, *folder.rglob("*")):
@@ -310,6 +321,7 @@ def main(arguments: Sequence[str], one: Ask = walk) -> int:
         _entry(options.user)
         if os.geteuid() != 0:
             raise LoamError("--user", options.user, "needs root", "leave it out: the services are then started by you")
+        _check_that_it_runs_this(options.user)
     lacking = {name: missing(services[name]) for name in asked if missing(services[name])}
     for name, programs in lacking.items():
         packages = " ".join(services[name].packages)
